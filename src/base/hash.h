@@ -1,0 +1,13 @@
+/* A 128-bit XXH3 fingerprint, as 32 hex digits: tells whether a text or a file is the same one as
+ * before. It detects damage and mix-ups, not malice. */
+#ifndef BASE_HASH_H
+#define BASE_HASH_H
+
+#include <stddef.h>
+
+#define HASH_TEXT_SIZE 33 /* 32 hex digits and the terminating zero */
+
+/* One pass over n bytes. */
+void hash_bytes(char out[HASH_TEXT_SIZE], const void *bytes, size_t n);
+
+#endif

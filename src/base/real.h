@@ -1,0 +1,17 @@
+/* The number type of every tensor: float, or double in the exactness build (-DNOPEEK_DOUBLE). */
+#ifndef BASE_REAL_H
+#define BASE_REAL_H
+
+#include <float.h>
+
+#ifdef NOPEEK_DOUBLE
+typedef double real;
+#define REAL_EPSILON DBL_EPSILON
+#define REAL_NAME "double"
+#else
+typedef float real;
+#define REAL_EPSILON FLT_EPSILON
+#define REAL_NAME "float"
+#endif
+
+#endif

@@ -1,0 +1,51 @@
+/* Counter-based random numbers: Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as
+ * 1, 2, 3", SC 2011). A draw is a function of its site and position alone, never of how many draws
+ * came before, so dropout masks and data windows need no saved state and threads need no order. */
+#ifndef BASE_RNG_H
+#define BASE_RNG_H
+
+#include <stdint.h>
+
+enum rng_purpose {
+    RNG_INIT,           /* initial weights: layer = tensor index */
+    RNG_DATA,           /* training windows: row = batch row over the whole step */
+    RNG_EVAL,           /* windows of the quick evaluation */
+    RNG_DROP_EMBEDDING, /* dropout after the embeddings */
+    RNG_DROP_ATTENTION, /* ... on attention weights: position = query * T_k + key */
+    RNG_DROP_RESIDUAL,  /* ... after the attention projection */
+    RNG_DROP_MLP,       /* ... after the MLP */
+    RNG_SAMPLE,         /* generation: row = sample, position = symbol */
+    RNG_CHECK,          /* leak check */
+    RNG_CORPUS,         /* corpus generator */
+    RNG_TEST,           /* tests */
+};
+
+struct rng_site {
+    uint64_t seed;
+    enum rng_purpose purpose; /* < 256 */
+    uint32_t step;
+    uint32_t row;
+    uint32_t layer; /* < 4096 */
+    uint32_t head;  /* < 4096 */
+};
+
+/* The raw generator: out = Philox4x32-10(counter, key). */
+void rng_philox(uint32_t out[4], const uint32_t counter[4], const uint32_t key[2]);
+
+/* Four draws: those of positions 4*block .. 4*block+3. */
+void rng_block(uint32_t out[4], const struct rng_site *site, uint32_t block);
+
+/* The 32 random bits of one position. */
+uint32_t rng_bits(const struct rng_site *site, uint32_t position);
+
+/* Uniform in [0,1) with 53 random bits; one Philox call. A position has an independent stream from
+ * rng_bits's (use one kind of draw per site). */
+double rng_uniform(const struct rng_site *site, uint32_t position);
+
+/* Uniform in 0..n-1, n > 0 (asserted); the bias is below n / 2^64. */
+uint64_t rng_below(const struct rng_site *site, uint32_t position, uint64_t n);
+
+/* Standard normal, by Box and Muller (1958). */
+double rng_normal(const struct rng_site *site, uint32_t position);
+
+#endif

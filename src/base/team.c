@@ -1,0 +1,123 @@
+#if defined(__linux__)
+#define _GNU_SOURCE /* sched_getaffinity, CPU_COUNT */
+#endif
+
+#include "base/team.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#ifdef __linux__
+#include <sched.h>
+#endif
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+const struct lane lane_alone = {0, 1};
+
+struct span lane_span(const struct lane *lane, size_t n, size_t grain)
+{
+    assert(grain > 0 && lane->count > 0 && lane->index >= 0 && lane->index < lane->count);
+    const size_t index = (size_t)lane->index, count = (size_t)lane->count;
+    const size_t grains = n / grain + (n % grain != 0);
+    const size_t share = grains / count, extra = grains % count;
+    const size_t first = index * share + (index < extra ? index : extra);
+    const size_t last = first + share + (index < extra ? 1 : 0);
+    struct span s = {first * grain, last * grain};
+    if (s.begin > n)
+        s.begin = n;
+    if (s.end > n)
+        s.end = n;
+    return s;
+}
+
+void lane_barrier(const struct lane *lane)
+{
+    if (lane->count == 1)
+        return;
+#ifdef _OPENMP
+#pragma omp barrier
+#endif
+}
+
+int team_lanes(int threads)
+{
+#ifdef _OPENMP
+    return threads;
+#else
+    (void)threads;
+    return 1;
+#endif
+}
+
+void team_run(int threads, void (*work)(const struct lane *lane, void *context), void *context)
+{
+    assert(threads >= 1);
+#ifdef _OPENMP
+    if (threads > 1) {
+        /* The count is stated at each region: OpenBLAS's OpenMP build changes OpenMP's own maximum,
+         * and OMP_DYNAMIC could hand out fewer threads than there are shares. */
+        omp_set_dynamic(0);
+#pragma omp parallel num_threads(threads)
+        {
+            assert(omp_get_num_threads() == threads);
+            const struct lane lane = {omp_get_thread_num(), threads};
+            work(&lane, context);
+        }
+        return;
+    }
+#endif
+    work(&lane_alone, context);
+}
+
+#ifdef __linux__
+/* A container's CPU quota (cgroup v2, then v1), rounded up; 0 when there is none. */
+static int cgroup_cores(void)
+{
+    long long quota = -1, period = 0;
+    FILE *f = fopen("/sys/fs/cgroup/cpu.max", "r");
+    if (f) {
+        if (fscanf(f, "%lld %lld", &quota, &period) != 2)
+            quota = -1; /* "max 100000": no limit */
+        fclose(f);
+    } else if ((f = fopen("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "r"))) {
+        if (fscanf(f, "%lld", &quota) != 1)
+            quota = -1;
+        fclose(f);
+        f = fopen("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "r");
+        if (f) {
+            if (fscanf(f, "%lld", &period) != 1)
+                period = 0;
+            fclose(f);
+        }
+    }
+    return quota > 0 && period > 0 ? (int)((quota + period - 1) / period) : 0;
+}
+#endif
+
+int team_cores(void)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+#ifdef __linux__
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        cores = CPU_COUNT(&set);
+    const int quota = cgroup_cores();
+    if (quota > 0 && quota < cores)
+        cores = quota;
+#endif
+    return cores < 1 ? 1 : (int)cores;
+}
+
+const char *team_runtime(void)
+{
+#define TEXT_OF(x) #x
+#define TEXT(x) TEXT_OF(x)
+#ifdef _OPENMP
+    return "OpenMP " TEXT(_OPENMP);
+#else
+    return "none (built without OpenMP)";
+#endif
+}

@@ -1,0 +1,33 @@
+/* What a model is: GPT-2's architecture at any size. */
+#ifndef MODEL_CONFIG_H
+#define MODEL_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/status.h"
+#include "kernels/attention.h"
+
+struct config {
+    size_t n_layer;               /* L, 1 .. 4095 */
+    size_t n_head;                /* H, 1 .. 4095, divides n_embd */
+    size_t n_embd;                /* C */
+    size_t head_size;             /* hs = C / H */
+    size_t block_size;            /* context length, the largest T */
+    size_t vocab_size;            /* V */
+    bool bias;                    /* biases in linear layers and LayerNorms */
+    bool tied;                    /* output matrix = token embedding */
+    double dropout;               /* 0 <= p < 1 */
+    double norm_epsilon;          /* LayerNorm: 1e-5 */
+    enum attention_rule declared; /* what the model promises about attention */
+    enum attention_rule trained;  /* what its training really did; unlike `declared` only in a leaky run */
+};
+
+/* GPT-2's defaults (biases, tied, epsilon 1e-5, causal) at the given sizes; head_size = C / H. */
+struct config config_make(size_t n_layer, size_t n_head, size_t n_embd, size_t block_size, size_t vocab_size);
+
+/* STATUS_RANGE, naming the setting, what it is and what it may be. A config that passes has a
+ * parameter count and activation sizes that fit in size_t. */
+enum status config_check(const struct config *c, struct error *err);
+
+#endif

@@ -1,0 +1,41 @@
+/* A checkpoint: one folder that transformers, safetensors and tokenizers read as a GPT-2 model, and that
+ * nopeek resumes from. Written whole or not at all; verified when read. */
+#ifndef STORE_CHECKPOINT_H
+#define STORE_CHECKPOINT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/status.h"
+#include "model/gpt.h"
+#include "text/tokenizer.h"
+
+/* AdamW's state, each (model table.size). */
+struct checkpoint_moments {
+    real *m, *v;
+};
+
+struct checkpoint {
+    char *path; /* the checkpoint folder itself */
+    struct gpt model;
+    struct tokenizer tokenizer;
+    json_t *state;                     /* trainer_state.json; NULL in a folder that has none */
+    struct checkpoint_moments moments; /* NULL, NULL unless asked for */
+};
+
+/* Writes DIR/step-NNNNNN (six digits or more): model.safetensors, config.json, tokenizer.json,
+ * tokenizer_config.json, optimizer.safetensors, trainer_state.json. `state` is the trainer's object (borrowed);
+ * "format", "step" and "files" (hash of every other file) are added to a copy of it.
+ * STATUS_WRITE, STATUS_MEMORY. */
+enum status checkpoint_write(const char *dir, size_t step, const struct gpt *model, const struct tokenizer *tokenizer,
+                             const struct checkpoint_moments *moments, const json_t *state, struct error *err);
+
+/* Reads one checkpoint folder. File hashes, where trainer_state.json has them, are verified; so are config
+ * against tensor shapes, tokenizer size against vocab_size, zero biases of a model without them, finite weights.
+ *   with_optimizer  also reads the moments; a folder without them is refused (STATUS_FORMAT: it can be sampled
+ *                   from, but not resumed)
+ * STATUS_OPEN, STATUS_FORMAT, STATUS_NONFINITE, STATUS_MEMORY. On failure c is left empty. */
+enum status checkpoint_read(struct checkpoint *c, const char *folder, bool with_optimizer, struct error *err);
+void checkpoint_free(struct checkpoint *c);
+
+#endif

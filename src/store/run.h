@@ -1,0 +1,38 @@
+/* The run directory: committed checkpoints step-NNNNNN, the links latest and best, metrics.jsonl. */
+#ifndef STORE_RUN_H
+#define STORE_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/status.h"
+
+/* Makes the directory (parents too) ready for a new run. One that already holds a run is refused with advice
+ * (--resume, --force, another -o); with force its checkpoints, links and metrics are moved aside, into
+ * DIR/old-1 (then old-2, ...). A directory that holds other things is kept as it is: only a run's own names are
+ * touched. A write test is made. STATUS_USAGE, STATUS_WRITE. */
+enum status run_create(const char *dir, bool force, struct error *err);
+
+/* Resolves RUN to a checkpoint folder (*folder is allocated): a folder with config.json is itself the
+ * checkpoint; in a run directory it is the highest complete step-NNNNNN (trainer_state.json and
+ * model.safetensors present); links are not trusted. STATUS_OPEN, STATUS_FORMAT (no checkpoint yet). */
+enum status run_find(char **folder, const char *run, struct error *err);
+
+/* The best checkpoint: the step that `best` points to when it is a complete step of this run, else as run_find. */
+enum status run_find_best(char **folder, const char *run, struct error *err);
+
+/* Points latest, and best when best_step is not (size_t)-1, at their steps. */
+enum status run_link(const char *dir, size_t latest_step, size_t best_step, struct error *err);
+
+/* Removes the oldest complete steps until `keep` remain (0 keeps all), never latest_step or best_step. */
+enum status run_prune(const char *dir, size_t keep, size_t latest_step, size_t best_step, struct error *err);
+
+/* Before resuming from `step`: checkpoints of higher steps, left from an abandoned timeline, are moved aside
+ * (step-NNNNNN.old). Returns in *moved how many. */
+enum status run_rewind(const char *dir, size_t step, size_t *moved, struct error *err);
+
+/* "DIR/step-000500" of a checkpoint folder path gives the run directory DIR (allocated), or NULL when the
+ * folder's name is no step. */
+char *run_of_checkpoint(const char *folder);
+
+#endif
