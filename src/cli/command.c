@@ -1,0 +1,62 @@
+#include "cli/command.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "cli/nearest.h"
+
+const struct command *const command_list[] = {&cmd_generate, &cmd_eval, &cmd_info, &cmd_corpus, NULL};
+
+const struct command *command_find(const char *name)
+{
+    for (size_t i = 0; command_list[i]; i++)
+        if (strcmp(command_list[i]->name, name) == 0)
+            return command_list[i];
+    return NULL;
+}
+
+const char *command_nearest(const char *name)
+{
+    struct nearest near = {.word = name};
+    for (size_t i = 0; command_list[i]; i++)
+        nearest_offer(&near, command_list[i]->name);
+    nearest_offer(&near, "help");
+    return near.best;
+}
+
+int command_exit(enum status status)
+{
+    switch (status) {
+    case STATUS_OK:
+        return 0;
+    case STATUS_USAGE:
+        return 2;
+    case STATUS_LEAK:
+        return 3;
+    case STATUS_INTERRUPTED:
+        return 130;
+    case STATUS_OPEN:
+    case STATUS_READ:
+    case STATUS_WRITE:
+    case STATUS_FORMAT:
+    case STATUS_RANGE:
+    case STATUS_MEMORY:
+    case STATUS_NONFINITE:
+        return 1;
+    }
+    return 1;
+}
+
+enum status command_check_operands(const struct command *c, const struct options *o, struct error *err)
+{
+    if (o->operands < c->min_operands)
+        return fail(err, STATUS_USAGE, "%s: expected %s, found %s: see nopeek help %s", c->name, c->operands,
+                    o->operands == 0 ? "nothing" : "too little", c->name);
+    if (o->operands > c->max_operands && c->max_operands == 0)
+        return fail(err, STATUS_USAGE, "%s: takes options only, found \"%.200s\": see nopeek help %s", c->name,
+                    o->operand[0], c->name);
+    if (o->operands > c->max_operands)
+        return fail(err, STATUS_USAGE, "%s: expected %s and no more, found \"%.200s\": see nopeek help %s", c->name,
+                    c->operands, o->operand[c->max_operands], c->name);
+    return STATUS_OK;
+}

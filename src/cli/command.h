@@ -1,0 +1,49 @@
+/* What a command of the program is. Each cmd_NAME.c defines one; command.c lists them all. Help pages, parsing and
+ * dispatch are read off this, as a man page and shell completion can be. */
+#ifndef CLI_COMMAND_H
+#define CLI_COMMAND_H
+
+#include <stddef.h>
+
+#include "base/status.h"
+#include "cli/options.h"
+
+/* A line of the examples section: what it is for, and what to type after "nopeek ". */
+struct command_example {
+    const char *purpose, *line;
+};
+
+struct command {
+    const char *name;
+    const char *summary;               /* what it does, in a few words: the line of `nopeek help` */
+    const char *operands;              /* "RUN [TEXT ...]"; "" for none */
+    size_t min_operands, max_operands; /* SIZE_MAX: as many as one likes */
+    const char *about;                 /* paragraphs, separated by an empty line */
+    const struct option_spec *options;
+    size_t settings_size;                   /* of the struct that `options` fills */
+    const struct command_example *examples; /* then {NULL, NULL} */
+
+    /* Does the work. `settings` is filled, the number of operands checked. Results go to stdout, notes to stderr;
+     * an error comes back in err and is printed by main. Failures of stdout are noticed by main, but a command that
+     * writes for long should stop when ferror(stdout). */
+    enum status (*run)(struct options *options, void *settings, struct error *err);
+};
+
+extern const struct command cmd_generate, cmd_eval, cmd_info, cmd_corpus;
+
+/* All commands, in the order of `nopeek help`; then NULL. */
+extern const struct command *const command_list[];
+
+/* NULL when there is none. */
+const struct command *command_find(const char *name);
+
+/* The command whose name is most like `name`, or NULL. */
+const char *command_nearest(const char *name);
+
+/* Exit status of the program: 0 done, 1 failed, 2 wrong usage, 3 a leak was found, 130 interrupted after saving. */
+int command_exit(enum status status);
+
+/* STATUS_USAGE when a command line has too few or too many operands. */
+enum status command_check_operands(const struct command *c, const struct options *o, struct error *err);
+
+#endif

@@ -1,0 +1,147 @@
+#include "cli/help.h"
+
+#include <string.h>
+
+#define COLUMNS 80
+#define LEFT 28 /* where an option's description begins */
+
+/* A page is written word by word; this is where it stands. */
+struct page {
+    FILE *out;
+    size_t column, indent;
+};
+
+static void new_line(struct page *p)
+{
+    fputc('\n', p->out);
+    p->column = 0;
+}
+
+/* One word, on the next line when this one is full; `glue` joins it to what stands before. */
+static void put_word(struct page *p, const char *word, size_t n, bool glue)
+{
+    if (p->column > p->indent && p->column + !glue + n > COLUMNS)
+        new_line(p);
+    if (p->column > p->indent && !glue) {
+        fputc(' ', p->out);
+        p->column++;
+    }
+    for (; p->column < p->indent; p->column++)
+        fputc(' ', p->out);
+    fwrite(word, 1, n, p->out);
+    p->column += n;
+}
+
+static void put_text(struct page *p, const char *text)
+{
+    while (*text != '\0') {
+        const size_t n = strcspn(text, " \n");
+        if (n > 0)
+            put_word(p, text, n, false);
+        text += n;
+        if (strncmp(text, "\n\n", 2) == 0) {
+            new_line(p);
+            new_line(p);
+        }
+        text += strspn(text, " \n");
+    }
+}
+
+static void put_paragraphs(FILE *out, const char *text)
+{
+    struct page p = {.out = out};
+    put_text(&p, text);
+    new_line(&p);
+}
+
+/* "(default 0.8; 0 to 1)" */
+static void option_remarks(char *out, size_t size, const struct option_spec *spec)
+{
+    char parts[3][SPEC_WORDS_SIZE];
+    size_t n = 0;
+    if (spec->fallback_note)
+        snprintf(parts[n++], sizeof parts[0], "default: %s", spec->fallback_note);
+    else if (spec->fallback && spec->type == OPTION_STRING)
+        snprintf(parts[n++], sizeof parts[0], "default \"%s\"", spec->fallback);
+    else if (spec->fallback && spec->type != OPTION_FLAG)
+        snprintf(parts[n++], sizeof parts[0], "default %s", spec->fallback);
+    if (spec->type == OPTION_CHOICE)
+        spec_expected(parts[n++], spec);
+    spec_limits(parts[n], spec);
+    if (parts[n][0] != '\0')
+        n++;
+    out[0] = '\0';
+    for (size_t i = 0, at = 0; i < n && at < size; i++)
+        at += (size_t)snprintf(out + at, size - at, "%s%s%s", i ? "; " : "(", parts[i], i + 1 == n ? ")" : "");
+}
+
+static void put_row(FILE *out, const char *left, const char *help, const char *remarks)
+{
+    struct page p = {.out = out, .indent = LEFT};
+    const int used = fprintf(out, "%s", left);
+    p.column = used > 0 ? (size_t)used : 0;
+    if (p.column + 2 > LEFT)
+        new_line(&p);
+    for (; p.column < LEFT; p.column++)
+        fputc(' ', out);
+    put_text(&p, help);
+    put_text(&p, remarks);
+    new_line(&p);
+}
+
+static void put_option(FILE *out, const struct option_spec *spec)
+{
+    char left[160], remarks[3 * SPEC_WORDS_SIZE + 16], letter[8] = "    ";
+    if (spec->letter)
+        snprintf(letter, sizeof letter, "-%c, ", spec->letter);
+    const bool on = spec->type == OPTION_FLAG && spec->fallback && strcmp(spec->fallback, "true") == 0;
+    const bool both = spec_negatable(spec) && !on;
+    snprintf(left, sizeof left, "  %s--%s%s%s%s", letter,
+             on     ? "no-"
+             : both ? "[no-]"
+                    : "",
+             spec->name, spec->metavar ? " " : "", spec->metavar ? spec->metavar : "");
+    option_remarks(remarks, sizeof remarks, spec);
+    put_row(out, left, spec->help, remarks);
+}
+
+void help_command(FILE *out, const struct command *c)
+{
+    fprintf(out, "Usage: nopeek %s [options]%s%s\n\n", c->name, c->operands[0] ? " " : "", c->operands);
+    put_paragraphs(out, c->about);
+    bool headed = false;
+    for (const struct option_spec *spec = c->options; !spec_is_end(spec); spec++) {
+        if (spec->section || !headed)
+            fprintf(out, "\n%s:\n", spec->section ? spec->section : "Options");
+        headed = true;
+        if (spec->name)
+            put_option(out, spec);
+    }
+    fputs("\nEvery command:\n", out);
+    put_row(out, "      --config FILE", "read options from a JSON object of names and values; the command line wins",
+            "");
+    put_row(out, "  -h, --help", "show this page", "");
+    put_row(out, "      --version", "show the version", "");
+    if (c->examples && c->examples[0].line) {
+        fputs("\nExamples:\n", out);
+        for (const struct command_example *e = c->examples; e->line; e++) {
+            struct page p = {.out = out, .indent = 2};
+            put_text(&p, e->purpose);
+            fputs(":\n", out);
+            fprintf(out, "      nopeek %s\n", e->line);
+        }
+    }
+}
+
+void help_overview(FILE *out, const struct command *const *list)
+{
+    fputs("Usage: nopeek COMMAND [options] ...\n\n", out);
+    put_paragraphs(out, "Trains a small transformer on a text of yours, shows what its attention heads do, proves that "
+                        "it does not peek at the future, and writes text.");
+    fputs("\nCommands:\n", out);
+    for (size_t i = 0; list[i]; i++)
+        fprintf(out, "  %-10s %s\n", list[i]->name, list[i]->summary);
+    fputs("\n`nopeek help COMMAND` or `nopeek COMMAND --help` shows the options of a command.\n"
+          "Exit status: 0 done, 1 failed, 2 wrong usage, 3 leak found, 130 interrupted.\n",
+          out);
+}

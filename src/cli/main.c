@@ -1,0 +1,123 @@
+/* nopeek COMMAND [options] ...: finds the command, fills its settings, runs it, says how it went. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/help.h"
+#include "cli/version.h"
+
+/* A standard stream that comes closed would be given to the next file opened, a checkpoint perhaps. Its number is
+ * taken by an end of /dev/null on which the wrong direction fails, so that output to it is reported as lost. */
+static void occupy_standard_streams(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) == -1 && errno == EBADF)
+            (void)open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+}
+
+static int failed(enum status status, const struct error *err)
+{
+    fprintf(stderr, "nopeek: %s\n", err->message);
+    return command_exit(status);
+}
+
+/* Output that did not arrive makes success a failure. */
+static int finish(int exit_status)
+{
+    const bool lost = ferror(stdout) != 0;
+    errno = 0;
+    if (fclose(stdout) == 0 && !lost)
+        return exit_status;
+    fprintf(stderr, "nopeek: standard output: %s\n", errno ? strerror(errno) : "not all of it could be written");
+    return exit_status == 0 ? 1 : exit_status;
+}
+
+static int run(const struct command *c, int argc, char **argv)
+{
+    struct error err = {{0}};
+    void *settings = calloc(1, c->settings_size ? c->settings_size : 1);
+    if (!settings)
+        return failed(fail(&err, STATUS_MEMORY, "out of memory"), &err);
+    struct options options;
+    enum status s = options_parse(&options, c->name, c->options, settings, argc, argv, &err);
+    if (s != STATUS_OK) {
+        fail_within(&err, s, "%s", c->name);
+    } else if (options.help) {
+        help_command(stdout, c);
+    } else if (options.version) {
+        puts("nopeek " NOPEEK_VERSION);
+    } else {
+        s = command_check_operands(c, &options, &err);
+        if (s == STATUS_OK)
+            s = c->run(&options, settings, &err);
+    }
+    int status = 0;
+    if (s != STATUS_OK) {
+        fflush(stdout); /* results so far come before the message */
+        status = failed(s, &err);
+    }
+    options_free(&options);
+    free(settings);
+    return status;
+}
+
+static const struct command *find(const char *name, int *status)
+{
+    const struct command *c = command_find(name);
+    if (c)
+        return c;
+    struct error err;
+    const char *near = command_nearest(name);
+    if (near)
+        fail(&err, STATUS_USAGE, "unknown command \"%.100s\": did you mean %s?", name, near);
+    else
+        fail(&err, STATUS_USAGE, "unknown command \"%.100s\": nopeek help lists them", name);
+    *status = failed(STATUS_USAGE, &err);
+    return NULL;
+}
+
+static int help(int argc, char **argv)
+{
+    int status = 0;
+    if (argc < 3) {
+        help_overview(stdout, command_list);
+    } else if (strcmp(argv[2], "help") == 0) {
+        puts("Usage: nopeek help [COMMAND]\n\nShows the commands, or the page of one command.");
+    } else {
+        const struct command *c = find(argv[2], &status);
+        if (c)
+            help_command(stdout, c);
+    }
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    occupy_standard_streams();
+    /* A reader that goes away (`nopeek ... | head`) is an error of a write, not a blow that stops a save. */
+    signal(SIGPIPE, SIG_IGN);
+    if (argc < 2) {
+        help_overview(stderr, command_list);
+        return 2;
+    }
+    const char *name = argv[1];
+    if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+        return finish(help(argc, argv));
+    if (strcmp(name, "--version") == 0) {
+        puts("nopeek " NOPEEK_VERSION);
+        return finish(0);
+    }
+    if (name[0] == '-') {
+        struct error err;
+        return failed(
+            fail(&err, STATUS_USAGE, "found \"%.100s\", expected a command first: nopeek help lists them", name), &err);
+    }
+    int status = 0;
+    const struct command *c = find(name, &status);
+    return c ? finish(run(c, argc - 1, argv + 1)) : status;
+}

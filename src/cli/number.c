@@ -1,0 +1,92 @@
+#include "cli/number.h"
+
+#include <locale.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* isdigit asks the locale; this does not. */
+static size_t digits(const char *s)
+{
+    size_t n = 0;
+    while (s[n] >= '0' && s[n] <= '9')
+        n++;
+    return n;
+}
+
+bool number_unsigned(uint64_t *out, const char *text)
+{
+    const size_t n = digits(text);
+    if (n == 0 || text[n] != '\0')
+        return false;
+    uint64_t value = 0;
+    for (size_t i = 0; i < n; i++)
+        if (__builtin_mul_overflow(value, (uint64_t)10, &value) ||
+            __builtin_add_overflow(value, (uint64_t)(text[i] - '0'), &value))
+            return false;
+    *out = value;
+    return true;
+}
+
+bool number_signed(int64_t *out, const char *text)
+{
+    const bool negative = text[0] == '-';
+    uint64_t magnitude;
+    if (!number_unsigned(&magnitude, text + negative) || magnitude > (uint64_t)INT64_MAX + negative)
+        return false;
+    *out = negative ? -(int64_t)(magnitude / 2) - (int64_t)(magnitude - magnitude / 2) : (int64_t)magnitude;
+    return true;
+}
+
+static bool looks_real(const char *text)
+{
+    const char *s = text + (text[0] == '-');
+    const size_t whole = digits(s);
+    s += whole;
+    size_t part = 0;
+    if (*s == '.') {
+        part = digits(++s);
+        s += part;
+    }
+    if (whole + part == 0)
+        return false;
+    if (*s == 'e' || *s == 'E') {
+        s++;
+        if (*s == '+' || *s == '-')
+            s++;
+        const size_t power = digits(s);
+        if (power == 0)
+            return false;
+        s += power;
+    }
+    return *s == '\0';
+}
+
+bool number_real(double *out, const char *text)
+{
+    if (!looks_real(text))
+        return false;
+    /* strtod wants the locale's own point, which can be longer than one byte. */
+    const char *point = localeconv()->decimal_point;
+    const size_t n = strlen(text), extra = strlen(point);
+    char *local = malloc(n + extra + 1);
+    if (!local)
+        return false;
+    char *to = local;
+    for (const char *s = text; *s != '\0'; s++) {
+        if (*s == '.') {
+            memcpy(to, point, extra);
+            to += extra;
+        } else {
+            *to++ = *s;
+        }
+    }
+    *to = '\0';
+    const double value = strtod(local, NULL);
+    free(local);
+    if (!isfinite(value))
+        return false;
+    *out = value;
+    return true;
+}

@@ -1,0 +1,45 @@
+/* Where output goes: a person's terminal or a pipe. The only reader of the environment (NO_COLOR, TERM, COLUMNS).
+ * nopeek never calls setlocale, so numbers are printed and read in the C locale. */
+#ifndef CLI_TERMINAL_H
+#define CLI_TERMINAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+struct terminal {
+    FILE *stream;
+    bool live;    /* a terminal whose line can be drawn again: not a pipe, not TERM=dumb */
+    bool colour;  /* live, and NO_COLOR is unset or empty */
+    size_t width; /* columns; 80 when unknown */
+
+    /* The progress line. */
+    bool drawn; /* it stands on the screen */
+    bool shown_once;
+    double shown_at; /* seconds, when it was last written */
+};
+
+void terminal_open(struct terminal *t, FILE *stream);
+
+/* A line of progress at time `now` (clock_seconds). On a live terminal it replaces the last one, at most ten times a
+ * second, cut to the width; elsewhere it is a plain line, the first at once, then one every ten seconds. `force` skips
+ * the wait. Nothing is written in between. */
+void terminal_progress(struct terminal *t, double now, bool force, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Wipes the progress line; to be called before anything else is written to the screen. */
+void terminal_clear(struct terminal *t);
+
+/* A line for people: wipes the progress line, prints "format" and a newline. */
+void terminal_note(struct terminal *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+enum terminal_style { STYLE_PLAIN, STYLE_BOLD, STYLE_DIM, STYLE_RED, STYLE_GREEN, STYLE_YELLOW };
+
+/* The escape sequence that begins a style (STYLE_PLAIN ends all), or "" without colour. */
+const char *terminal_style(const struct terminal *t, enum terminal_style style);
+
+/* Bytes of the longest beginning of `text` that fills at most `columns` columns, one a code point; never cuts a UTF-8
+ * character. */
+size_t terminal_fit(const char *text, size_t columns);
+
+#endif

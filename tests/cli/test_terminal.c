@@ -1,0 +1,135 @@
+#define _XOPEN_SOURCE 700 /* pseudo-terminals */
+#include "cli/terminal.h"
+
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+/* A pretended screen: what is written to `stream` is read back from `master`. */
+struct screen {
+    int master;
+    FILE *stream;
+    char text[4096];
+};
+
+static void screen_open(struct screen *s, unsigned short columns)
+{
+    s->master = posix_openpt(O_RDWR | O_NOCTTY);
+    cr_assert(s->master >= 0 && grantpt(s->master) == 0 && unlockpt(s->master) == 0);
+    const int slave = open(ptsname(s->master), O_RDWR | O_NOCTTY);
+    cr_assert_geq(slave, 0);
+    const struct winsize size = {.ws_row = 24, .ws_col = columns};
+    cr_assert_eq(ioctl(slave, TIOCSWINSZ, &size), 0);
+    s->stream = fdopen(slave, "w");
+    cr_assert_not_null(s->stream);
+}
+
+static const char *screen_read(struct screen *s)
+{
+    fflush(s->stream);
+    fcntl(s->master, F_SETFL, O_NONBLOCK);
+    ssize_t n = read(s->master, s->text, sizeof s->text - 1);
+    s->text[n < 0 ? 0 : n] = '\0';
+    return s->text;
+}
+
+static void set_environment(const char *term, const char *no_color)
+{
+    setenv("TERM", term, 1);
+    unsetenv("NO_COLOR");
+    unsetenv("COLUMNS");
+    if (no_color)
+        setenv("NO_COLOR", no_color, 1);
+}
+
+Test(terminal, knows_a_terminal_its_width_and_whether_colour_is_wanted)
+{
+    const struct {
+        const char *term, *no_color;
+        bool live, colour;
+    } cases[] = {{"xterm", NULL, true, true},
+                 {"xterm", "1", true, false},
+                 {"xterm", "", true, true},
+                 {"dumb", NULL, false, false},
+                 {"", NULL, false, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct screen s;
+        struct terminal t;
+        set_environment(cases[i].term, cases[i].no_color);
+        screen_open(&s, 37);
+        terminal_open(&t, s.stream);
+        cr_assert_eq(t.live, cases[i].live, "case %zu", i);
+        cr_assert_eq(t.colour, cases[i].colour, "case %zu", i);
+        cr_assert_eq(t.width, 37);
+        cr_assert_str_eq(terminal_style(&t, STYLE_RED), cases[i].colour ? "\033[31m" : "");
+    }
+}
+
+Test(terminal, a_pipe_is_not_live_and_takes_its_width_from_COLUMNS_within_reason)
+{
+    set_environment("xterm", NULL);
+    const char *const columns[] = {NULL, "120", "0", "junk", "99999999", "-5"};
+    const size_t width[] = {80, 120, 80, 80, 80, 80};
+    for (size_t i = 0; i < 6; i++) {
+        if (columns[i])
+            setenv("COLUMNS", columns[i], 1);
+        int ends[2];
+        cr_assert_eq(pipe(ends), 0);
+        FILE *f = fdopen(ends[1], "w");
+        struct terminal t;
+        terminal_open(&t, f);
+        cr_assert(!t.live && !t.colour);
+        cr_assert_eq(t.width, width[i]);
+        fclose(f);
+    }
+}
+
+Test(terminal, progress_redraws_one_line_on_a_screen_ten_times_a_second)
+{
+    struct screen s;
+    struct terminal t;
+    set_environment("xterm", NULL);
+    screen_open(&s, 12);
+    terminal_open(&t, s.stream);
+    terminal_progress(&t, 5.00, false, "step %d", 1);
+    cr_assert_str_eq(screen_read(&s), "\rstep 1\033[K");
+    terminal_progress(&t, 5.05, false, "step %d", 2);
+    cr_assert_str_eq(screen_read(&s), "");
+    terminal_progress(&t, 5.05, true, "step %d", 3);
+    cr_assert_str_eq(screen_read(&s), "\rstep 3\033[K");
+    terminal_progress(&t, 5.20, false, "0123456789abcdef");
+    cr_assert_str_eq(screen_read(&s), "\r0123456789a\033[K");
+    terminal_note(&t, "done");
+    cr_assert_str_eq(screen_read(&s), "\r\033[Kdone\r\n");
+    terminal_note(&t, "again");
+    cr_assert_str_eq(screen_read(&s), "again\r\n");
+}
+
+Test(terminal, progress_is_plain_and_slow_in_a_pipe)
+{
+    int ends[2];
+    cr_assert_eq(pipe(ends), 0);
+    FILE *f = fdopen(ends[1], "w");
+    struct terminal t;
+    terminal_open(&t, f);
+    for (int i = 0; i <= 250; i++)
+        terminal_progress(&t, 100 + i * 0.1, false, "at %d", i);
+    terminal_clear(&t);
+    fclose(f);
+    char text[256] = {0};
+    cr_assert_gt(read(ends[0], text, sizeof text - 1), 0);
+    cr_assert_str_eq(text, "at 0\nat 100\nat 200\n");
+}
+
+Test(terminal, fit_never_cuts_a_character)
+{
+    cr_assert_eq(terminal_fit("abc", 5), 3);
+    cr_assert_eq(terminal_fit("abc", 2), 2);
+    cr_assert_eq(terminal_fit("a\xc3\xa9z", 2), 3);
+    cr_assert_eq(terminal_fit("\xf0\x9f\x98\x80x", 1), 4);
+    cr_assert_eq(terminal_fit("abc", 0), 0);
+    cr_assert_eq(terminal_fit("", 3), 0);
+}
