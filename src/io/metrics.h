@@ -14,18 +14,21 @@ struct metrics {
 };
 
 /* Opens DIR/metrics.jsonl for appending, after cutting every record whose "step" is above keep_through
- * (resuming) and any half-written last line. keep_through < 0 empties it. STATUS_OPEN, STATUS_WRITE,
- * STATUS_FORMAT (a line that is no JSON object is named by number). */
+ * (resuming) and any half-written last line; what is kept keeps its bytes. keep_through < 0 empties it.
+ * STATUS_OPEN, STATUS_WRITE, STATUS_MEMORY, STATUS_FORMAT (a line that is no JSON object is named by number). On
+ * failure the file is as it was and m is empty. */
 enum status metrics_open(struct metrics *m, const char *dir, long long keep_through, struct error *err);
 
-/* Appends one record and flushes it; takes the reference to record. Non-finite numbers cannot stand in JSON:
- * callers write null for them (metrics_number). STATUS_WRITE. */
+/* Appends one record as one line, reals with 9 significant digits (enough to tell any two floats apart), and hands
+ * it to the system at once; takes the reference to record. A line that fails half-way is cut off again. Non-finite
+ * numbers cannot stand in JSON: callers write null for them (metrics_number). STATUS_WRITE; STATUS_MEMORY, also
+ * when record is NULL: memory was refused while it was made. */
 enum status metrics_append(struct metrics *m, json_t *record, struct error *err);
 
 /* A JSON number, or null for NaN and infinities. */
 json_t *metrics_number(double x);
 
-/* Closing is checked. */
+/* Syncs and closes, both checked; m is empty afterwards in every case. STATUS_WRITE. Does nothing to an empty m. */
 enum status metrics_close(struct metrics *m, struct error *err);
 
 #endif
