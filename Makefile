@@ -1,59 +1,203 @@
 # nopeek: build, test, install. `make help` lists what there is.
-MAKEFLAGS += --no-builtin-rules
+#
+# Wants GNU make 3.81 or later (macOS has no newer). Works in a folder whose name has blanks; BUILD
+# itself may have none.
+MAKEFLAGS += --no-builtin-rules --no-builtin-variables
 .SUFFIXES:
 .DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
 
-CC ?= cc
-ifeq ($(origin CC),default)
+# What a person may set, on the command line or in the environment.
+ifneq ($(filter undefined default,$(origin CC)),)
 CC := cc
 endif
 BUILD ?= build
 CFLAGS ?= -O3 -g
-WARN := -Wall -Wextra -Wshadow -Wconversion
+CPPFLAGS ?=
+LDFLAGS ?=
+OPENMP ?= auto
+PREFIX ?= /usr/local
+DESTDIR ?=
+# address or undefined: build with that sanitizer. `make asan` and `make ubsan` set it, in folders of their own.
+SANITIZE ?=
+# A deliberate fault for the sanitizers to find (tests/plants/plant.c), and which tests to run.
+PLANT ?=
+TEST_FILTER ?=
+CLANG_FORMAT ?= clang-format
+CLANG_TIDY ?= clang-tidy
+
+# The demo: everything that decides its length and quality.
+DEMO_TRAIN := data/bank.txt --block-size 256 --n-layer 4 --n-head 4 --n-embd 128 --batch-size 8 --steps 600
+DEMO_EVAL := data/bank.txt --part val --stride 128
+DEMO_GENERATE := -n 600 --temperature 0.8 --seed 1
+
+ifneq ($(words $(BUILD)),1)
+$(error BUILD is "$(BUILD)": name one folder, without blanks)
+endif
+
+# Flags that are not a matter of taste. NaN, infinities and exact zeros carry meaning here, so whatever lets
+# a compiler assume them away is taken out of CFLAGS; assertions guard the kernels' preconditions in every build.
+FAST_MATH := -ffast-math -funsafe-math-optimizations -ffinite-math-only -fassociative-math -freciprocal-math \
+    -fno-signed-zeros -fcx-limited-range -ffp-model=fast
+override CFLAGS := $(filter-out $(FAST_MATH),$(patsubst -Ofast,-O3,$(CFLAGS)))
 STD := -std=c11 -D_POSIX_C_SOURCE=200809L -fno-math-errno -fno-trapping-math -ffp-contract=off
-OPENMP ?= -fopenmp
-PKGS := jansson libutf8proc libxxhash openblas
-CPPFLAGS_ALL := -Isrc $(shell pkg-config --cflags $(PKGS)) $(CPPFLAGS)
-LIBS := $(shell pkg-config --libs $(PKGS)) -lm
+ifeq ($(shell uname -s 2>/dev/null),Darwin)
+STD += -D_DARWIN_C_SOURCE
+endif
+WARN := -Wall -Wextra -Wshadow -Wconversion
+ifneq ($(SANITIZE),)
+SANITIZE_FLAGS := -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer -O1
+endif
 
-SRC := $(sort $(wildcard src/base/*.c src/kernels/*.c src/text/*.c src/io/*.c src/report/*.c src/model/*.c src/store/*.c src/diag/*.c src/train/*.c src/lab/*.c))
+LAYERS := base kernels text io report model store diag train lab
+SRC := $(sort $(wildcard $(LAYERS:%=src/%/*.c) $(LAYERS:%=src/%/*/*.c)))
 CLI := $(sort $(wildcard src/cli/*.c))
-FLOAT_OBJ := $(SRC:src/%.c=$(BUILD)/float/%.o)
-DOUBLE_OBJ := $(SRC:src/%.c=$(BUILD)/double/%.o)
-CLI_OBJ := $(CLI:src/%.c=$(BUILD)/float/%.o)
-TESTS := $(sort $(wildcard tests/*/test_*.c tests/support/*.c))
-FLOAT_TEST_OBJ := $(TESTS:tests/%.c=$(BUILD)/float/tests/%.o)
-DOUBLE_TEST_OBJ := $(TESTS:tests/%.c=$(BUILD)/double/tests/%.o)
+SUPPORT := $(sort $(wildcard tests/support/*.c))
+# Every test runs with real = float; what compares numbers runs with real = double as well.
+FLOAT_TESTS := $(sort $(wildcard $(LAYERS:%=tests/%/*.c) $(LAYERS:%=tests/%/*/*.c) tests/cli/*.c))
+DOUBLE_TESTS := $(sort $(wildcard $(patsubst %,tests/%/*.c,base kernels kernels/x86 model diag) tests/*/test_golden*.c))
 
-all: $(BUILD)/nopeek
+float = $(1:%.c=$(BUILD)/float/%.o)
+double = $(1:%.c=$(BUILD)/double/%.o)
+FLOAT_OBJ := $(call float,$(SRC))
+DOUBLE_OBJ := $(call double,$(SRC))
+CLI_OBJ := $(call float,$(CLI))
+FLOAT_TEST_OBJ := $(call float,$(FLOAT_TESTS) $(SUPPORT))
+DOUBLE_TEST_OBJ := $(call double,$(DOUBLE_TESTS) $(SUPPORT))
+# A planted fault has programs of its own, so that it never stays behind in the ordinary ones.
+ifneq ($(PLANT),)
+WITH := -with-$(PLANT)
+PLANT_TEST_OBJ := $(BUILD)/plants/$(PLANT)-test.o
+PLANT_PROGRAM_OBJ := $(BUILD)/plants/$(PLANT)-program.o
+endif
+PROGRAM := $(BUILD)/nopeek$(WITH)
+TEST_FLOAT := $(BUILD)/test-float$(WITH)
+TEST_DOUBLE := $(BUILD)/test-double$(WITH)
 
-$(BUILD)/nopeek: $(CLI_OBJ) $(FLOAT_OBJ)
-	$(CC) $(CFLAGS) $(OPENMP) $(LDFLAGS) -o $@ $^ $(LIBS)
+# One argument of a shell command; one C string as such an argument.
+quote = '$(subst ','\'',$(1))'
+c_string = $(call quote,"$(subst ",\",$(subst \,\\,$(1)))")
+absolute = $(if $(filter /%,$(1)),$(1),$(CURDIR)/$(1))
 
-$(BUILD)/float/%.o: src/%.c
-	@mkdir -p "$(@D)"
-	$(CC) $(STD) $(WARN) $(CFLAGS) $(OPENMP) $(CPPFLAGS_ALL) -MMD -MP -c -o $@ $<
-$(BUILD)/double/%.o: src/%.c
-	@mkdir -p "$(@D)"
-	$(CC) $(STD) $(WARN) $(CFLAGS) $(OPENMP) $(CPPFLAGS_ALL) -DNOPEEK_DOUBLE -MMD -MP -c -o $@ $<
-$(BUILD)/float/tests/%.o: tests/%.c
-	@mkdir -p "$(@D)"
-	$(CC) $(STD) $(CFLAGS) $(OPENMP) $(CPPFLAGS_ALL) -Itests -MMD -MP -c -o $@ $<
-$(BUILD)/double/tests/%.o: tests/%.c
-	@mkdir -p "$(@D)"
-	$(CC) $(STD) $(CFLAGS) $(OPENMP) $(CPPFLAGS_ALL) -Itests -DNOPEEK_DOUBLE -MMD -MP -c -o $@ $<
+# What the machine has: found once, then included; nothing is asked of it to clean or to help.
+ifneq ($(filter-out help clean,$(or $(MAKECMDGOALS),all)),)
+STOP := $(shell CC=$(call quote,$(CC)) FLAGS=$(call quote,$(STD)) CFLAGS=$(call quote,$(CFLAGS)) \
+    SANITIZE=$(call quote,$(SANITIZE_FLAGS)) CPPFLAGS=$(call quote,$(CPPFLAGS)) LDFLAGS=$(call quote,$(LDFLAGS)) \
+    OPENMP=$(call quote,$(OPENMP)) sh scripts/configure.sh $(BUILD))
+ifneq ($(STOP),)
+$(error $(STOP))
+endif
+include $(BUILD)/config.mk $(BUILD)/config-test.mk
+# The folder's own place on this machine is compiled into the tests; the list of objects into the programs.
+$(shell for pair in place:$(call quote,$(CURDIR)) objects:$(call quote,$(CLI_OBJ) $(FLOAT_OBJ) $(FLOAT_TEST_OBJ) $(DOUBLE_TEST_OBJ)); do \
+    file=$(BUILD)/$${pair%%:*}; printf '%s\n' "$${pair#*:}" | cmp -s - "$$file" || printf '%s\n' "$${pair#*:}" >"$$file"; done)
+endif
 
-$(BUILD)/test-float: $(FLOAT_TEST_OBJ) $(FLOAT_OBJ)
-	$(CC) $(CFLAGS) $(OPENMP) $(LDFLAGS) -o $@ $^ $(LIBS) -lcriterion
-$(BUILD)/test-double: $(DOUBLE_TEST_OBJ) $(DOUBLE_OBJ)
-	$(CC) $(CFLAGS) $(OPENMP) $(LDFLAGS) -o $@ $^ $(LIBS) -lcriterion
+# Other people's headers are system headers: their warnings are theirs.
+system = $(patsubst -I%,-isystem%,$(1))
+COMPILE := $(CC) $(CFLAGS) $(STD) $(WARN) $(SANITIZE_FLAGS) $(OPENMP_CFLAGS) -Isrc $(call system,$(LIB_CPPFLAGS)) $(CPPFLAGS) -UNDEBUG
+LINK := $(CC) $(CFLAGS) $(SANITIZE_FLAGS) $(LDFLAGS)
+LIBS := $(OPENMP_LIBS) $(LIB_LIBS) -lm
+# Tests know where the program and the source tree are: whole paths, as C strings.
+COMPILE_TEST = $(COMPILE) -Itests $(call system,$(TEST_CPPFLAGS)) \
+    -DNOPEEK_BINARY=$(call c_string,$(call absolute,$(PROGRAM))) -DNOPEEK_SOURCE=$(call c_string,$(CURDIR))
+need_criterion = $(if $(TEST_MISSING),$(error $(TEST_MISSING)))
 
-test: $(BUILD)/nopeek $(BUILD)/test-float $(BUILD)/test-double
-	$(BUILD)/test-float
-	$(BUILD)/test-double
+all: $(PROGRAM)
 
+$(PROGRAM): $(CLI_OBJ) $(FLOAT_OBJ) $(PLANT_PROGRAM_OBJ) $(BUILD)/objects
+	$(LINK) -o $@ $(filter %.o,$^) $(LIBS)
+$(TEST_FLOAT): $(FLOAT_TEST_OBJ) $(FLOAT_OBJ) $(PLANT_TEST_OBJ) $(BUILD)/objects
+	$(LINK) -o $@ $(filter %.o,$^) $(TEST_LIBS) $(LIBS)
+$(TEST_DOUBLE): $(DOUBLE_TEST_OBJ) $(DOUBLE_OBJ) $(PLANT_TEST_OBJ) $(BUILD)/objects
+	$(LINK) -o $@ $(filter %.o,$^) $(TEST_LIBS) $(LIBS)
+
+$(BUILD)/float/src/%.o: src/%.c $(BUILD)/config.mk
+	@mkdir -p $(@D)
+	$(COMPILE) -MMD -MP -c -o $@ $<
+$(BUILD)/double/src/%.o: src/%.c $(BUILD)/config.mk
+	@mkdir -p $(@D)
+	$(COMPILE) -DNOPEEK_DOUBLE -MMD -MP -c -o $@ $<
+$(BUILD)/float/tests/%.o: tests/%.c $(BUILD)/config.mk $(BUILD)/config-test.mk $(BUILD)/place
+	$(need_criterion)@mkdir -p $(@D)
+	$(COMPILE_TEST) -MMD -MP -c -o $@ $<
+$(BUILD)/double/tests/%.o: tests/%.c $(BUILD)/config.mk $(BUILD)/config-test.mk $(BUILD)/place
+	$(need_criterion)@mkdir -p $(@D)
+	$(COMPILE_TEST) -DNOPEEK_DOUBLE -MMD -MP -c -o $@ $<
+PLANT_DEFINE := -DPLANT_$(subst -,_,$(PLANT))
+$(BUILD)/plants/$(PLANT)-test.o: tests/plants/plant.c $(BUILD)/config.mk $(BUILD)/config-test.mk $(BUILD)/place
+	$(need_criterion)@mkdir -p $(@D)
+	$(COMPILE_TEST) $(PLANT_DEFINE) -DPLANT_IN_TEST -c -o $@ $<
+$(BUILD)/plants/$(PLANT)-program.o: tests/plants/plant.c $(BUILD)/config.mk
+	@mkdir -p $(@D)
+	$(COMPILE) $(PLANT_DEFINE) -c -o $@ $<
+
+# --- tests ---------------------------------------------------------------------------------------
+
+test: $(PROGRAM) $(TEST_FLOAT) $(TEST_DOUBLE)
+	@sh scripts/run_tests.sh $(call quote,$(TEST_FILTER)) $(TEST_FLOAT) $(TEST_DOUBLE)
+
+asan:
+	@+$(MAKE) BUILD=$(BUILD)/asan SANITIZE=address sanitized
+ubsan:
+	@+$(MAKE) BUILD=$(BUILD)/ubsan SANITIZE=undefined sanitized
+sanitized: $(PROGRAM) $(TEST_FLOAT) $(TEST_DOUBLE)
+	@sh scripts/run_sanitized.sh $(SANITIZE) $(BUILD)/logs $(call quote,$(TEST_FILTER)) $(TEST_FLOAT) $(TEST_DOUBLE)
+
+# --- the demo ------------------------------------------------------------------------------------
+
+demo: $(PROGRAM)
+	rm -rf $(BUILD)/demo
+	$(PROGRAM) train -o $(BUILD)/demo $(DEMO_TRAIN)
+	$(PROGRAM) eval $(BUILD)/demo $(DEMO_EVAL)
+	$(PROGRAM) generate $(BUILD)/demo $(DEMO_GENERATE)
+
+# --- lint ----------------------------------------------------------------------------------------
+
+LINT := lint-layers lint-plants lint-tree lint-headers lint-symbols lint-format lint-tidy lint-scripts
+lint: $(LINT)
+	@echo "lint: clean"
+need_tool = $(if $(shell command -v $(1) 2>/dev/null),,$(error make lint needs $(1): on Debian and Ubuntu run scripts/setup.sh --lint))
+
+lint-layers:
+	@sh scripts/check_layers.sh
+lint-plants:
+	@sh scripts/check_lint_plants.sh
+lint-tree:
+	@sh scripts/check_tree.sh
+lint-headers: $(BUILD)/config.mk
+	@sh scripts/check_headers.sh $(COMPILE)
+lint-symbols: $(FLOAT_OBJ)
+	@sh scripts/check_symbols.sh $(BUILD)/float/src
+lint-format:
+	$(call need_tool,$(CLANG_FORMAT))@find src tests -name '*.[ch]' -print0 | xargs -0 $(CLANG_FORMAT) --dry-run -Werror
+lint-tidy: $(BUILD)/config.mk
+	$(call need_tool,$(CLANG_TIDY))@CLANG_TIDY=$(CLANG_TIDY) sh scripts/check_tidy.sh $(SRC) $(CLI) -- \
+	    $(STD) $(WARN) $(OPENMP_CFLAGS) -Isrc $(call system,$(LIB_CPPFLAGS)) $(CPPFLAGS)
+lint-scripts:
+	$(call need_tool,shellcheck)@shellcheck scripts/*.sh .ci/run
+
+# --- the rest ------------------------------------------------------------------------------------
+
+install: $(PROGRAM)
+	mkdir -p $(call quote,$(DESTDIR)$(PREFIX)/bin)
+	install -m 755 $(PROGRAM) $(call quote,$(DESTDIR)$(PREFIX)/bin/nopeek)
+
+# Only a folder that this Makefile filled is removed.
 clean:
-	rm -rf $(BUILD)
+	@if [ -e $(BUILD)/config.mk ] || [ ! -e $(BUILD) ]; then rm -rf $(BUILD); \
+	else echo "clean: $(BUILD) was not made by this Makefile; remove it yourself" >&2; exit 1; fi
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all test clean
+help:
+	@echo "make            build $(BUILD)/nopeek"
+	@echo "make test       run all tests, with real = float and double; TEST_FILTER='gemm/*' runs some"
+	@echo "make demo       train on data/bank.txt, evaluate, write text"
+	@echo "make lint       format, layers, headers, symbols, clang-tidy, shellcheck"
+	@echo "make asan       all tests under AddressSanitizer and LeakSanitizer"
+	@echo "make ubsan      all tests under UndefinedBehaviorSanitizer"
+	@echo "make install    to PREFIX (/usr/local), under DESTDIR for packagers"
+	@echo "make clean      remove $(BUILD)"
+	@echo "Set CC=clang, CFLAGS='-O2 -g', OPENMP=no, BUILD=folder to build otherwise."
+
+-include $(patsubst %.o,%.d,$(sort $(CLI_OBJ) $(FLOAT_OBJ) $(DOUBLE_OBJ) $(FLOAT_TEST_OBJ) $(DOUBLE_TEST_OBJ)))
+.PHONY: all test asan ubsan sanitized demo lint $(LINT) install clean help

@@ -1,0 +1,50 @@
+#!/bin/sh
+# Runs Criterion binaries and ends with one line, "N passed, N failed", over all of them.
+#
+#     run_tests.sh FILTER BINARY...      FILTER: Criterion's pattern "suite/test", or empty for all
+#
+# Fails when a test fails or crashes, when a binary ends without a verdict, and when no test ran (any
+# binary without a filter, all of them with one).
+set -u
+filter=$1
+shift
+log=$(mktemp) || exit 1
+trap 'rm -f "$log"' EXIT
+passed=0
+failed=0
+for binary; do
+    echo "== $binary"
+    case $binary in /*) ;; *) binary=./$binary ;; esac
+    if [ -n "$filter" ]; then
+        "$binary" --filter "$filter" >"$log" 2>&1
+    else
+        "$binary" >"$log" 2>&1
+    fi
+    status=$?
+    cat "$log"
+    # [====] Synthesis: Tested: 3 | Passing: 2 | Failing: 1 | Crashing: 0, perhaps with colours
+    counts=$(sed -n "s/$(printf '\033')\[[0-9;]*m//g; s/^.*Synthesis: Tested: *\([0-9]*\) *| *Passing: *\([0-9]*\) .*/\1 \2/p" "$log" | tail -n 1)
+    tested=${counts%% *}
+    good=${counts##* }
+    if [ -z "$counts" ]; then
+        echo "$binary: ended with status $status and no verdict" >&2
+        failed=$((failed + 1))
+        continue
+    fi
+    passed=$((passed + good))
+    failed=$((failed + tested - good))
+    if [ "$tested" = 0 ] && [ -z "$filter" ]; then
+        echo "$binary: holds no test" >&2
+        failed=$((failed + 1))
+    elif [ "$status" != 0 ] && [ "$tested" = "$good" ]; then
+        echo "$binary: every test passed, yet it ended with status $status" >&2
+        failed=$((failed + 1))
+    fi
+done
+if [ "$passed" = 0 ] && [ "$failed" = 0 ]; then
+    echo "no test matches $filter" >&2
+    echo "0 passed, 0 failed"
+    exit 1
+fi
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
