@@ -1,0 +1,255 @@
+#include "diag/leak.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "diag/leak_locate.h"
+
+#define FULL_PAIRS 16
+
+/* Memory of one check. */
+struct check {
+    const struct gpt *g;
+    struct work *w;
+    size_t B, T, V;
+    uint32_t *tokens, *changed; /* (B,T) */
+    real *before;               /* (B,T,V) */
+    struct rng_site site;
+};
+
+/* The place, in 1 .. T-1, that batch row `row` of round `round` tries: 1 and T - 1 first, then spread evenly. */
+static size_t place_of(size_t round, size_t row, size_t B, size_t rounds, size_t T)
+{
+    const size_t k = round * B + row, tries = rounds * B;
+    if (k == 0 || T == 2)
+        return 1;
+    if (k == 1)
+        return T - 1;
+    if (tries >= T - 1)
+        return 1 + k % (T - 1);
+    return 1 + k * (T - 1) / tries;
+}
+
+static enum status not_finite(const char *what, struct error *err)
+{
+    return fail(err, STATUS_NONFINITE,
+                "leak check: %s are not finite, so nothing can be said about leaks: look for NaN in the weights, or "
+                "lower the learning rate",
+                what);
+}
+
+static void random_tokens(const struct check *c, uint32_t round)
+{
+    struct rng_site site = c->site;
+    site.row = round;
+    for (size_t i = 0; i < c->B * c->T; i++)
+        c->tokens[i] = (uint32_t)rng_below(&site, (uint32_t)i, c->V);
+}
+
+/* Every token from t on becomes another one. */
+static void change_suffix(const struct check *c, uint32_t round, size_t row, size_t t)
+{
+    struct rng_site site = c->site;
+    site.row = round;
+    site.head = 1;
+    for (size_t k = row * c->T; k < (row + 1) * c->T; k++)
+        c->changed[k] = k - row * c->T < t
+                            ? c->tokens[k]
+                            : (uint32_t)((c->tokens[k] + 1 + rng_below(&site, (uint32_t)k, c->V - 1)) % c->V);
+}
+
+static enum status suffix_round(struct leak_report *r, const struct check *c, size_t round, size_t rounds,
+                                const struct gpt_pass *pass, struct error *err)
+{
+    random_tokens(c, (uint32_t)round);
+    gpt_forward(c->g, c->w, c->tokens, c->B, c->T, pass);
+    memcpy(c->before, c->w->logits, c->B * c->T * c->V * sizeof *c->before);
+    for (size_t b = 0; b < c->B; b++)
+        change_suffix(c, (uint32_t)round, b, place_of(round, b, c->B, rounds, c->T));
+    gpt_forward(c->g, c->w, c->changed, c->B, c->T, pass);
+    for (size_t b = 0; b < c->B; b++) {
+        const size_t t = place_of(round, b, c->B, rounds, c->T);
+        const real *x = c->before + b * c->T * c->V, *y = c->w->logits + b * c->T * c->V;
+        for (size_t i = 0; i < c->T * c->V; i++) {
+            if (!isfinite(x[i]) || !isfinite(y[i]))
+                return not_finite("logits", err);
+            if (i < t * c->V && x[i] != y[i]) { /* values are compared: -0 equals 0 */
+                const double change = fabs((double)x[i] - (double)y[i]);
+                r->suffix_leaks = true;
+                if (change >= r->suffix_change) {
+                    r->suffix_change = change;
+                    r->suffix_position = t;
+                }
+            }
+        }
+        r->positions++;
+    }
+    return STATUS_OK;
+}
+
+static enum status gradient_round(struct leak_report *r, const struct check *c, size_t round, size_t rounds,
+                                  const struct gpt_pass *pass, struct error *err)
+{
+    const size_t C = c->g->config.n_embd;
+    random_tokens(c, (uint32_t)round);
+    gpt_forward(c->g, c->w, c->tokens, c->B, c->T, pass);
+    memset(c->w->logits, 0, c->B * c->T * c->V * sizeof(real));
+    struct rng_site site = c->site;
+    site.row = (uint32_t)round;
+    site.head = 2;
+    for (size_t b = 0; b < c->B; b++) {
+        const size_t i = place_of(round, b, c->B, rounds, c->T) - 1;
+        real *row = c->w->logits + (b * c->T + i) * c->V;
+        for (size_t v = 0; v < c->V; v++)
+            row[v] = (real)rng_normal(&site, (uint32_t)(b * c->V + v));
+    }
+    gpt_backward(c->g, c->w, c->tokens, c->B, c->T, pass, NULL);
+    for (size_t b = 0; b < c->B; b++) {
+        const size_t i = place_of(round, b, c->B, rounds, c->T) - 1;
+        for (size_t k = b * c->T * C; k < (b + 1) * c->T * C; k++) {
+            const double d = fabs((double)c->w->dres[k]);
+            if (!isfinite(d))
+                return not_finite("gradients", err);
+            if (k >= (b * c->T + i + 1) * C && d > 0) {
+                r->gradient_leaks = true;
+                r->gradient_size = d > r->gradient_size ? d : r->gradient_size;
+            }
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status run(struct leak_report *r, const struct check *c, enum leak_effort effort, uint64_t seed,
+                       uint32_t step, struct error *err)
+{
+    if (c->T < 2)
+        return STATUS_OK;
+    const size_t wanted = (c->T - 1 + c->B - 1) / c->B, least = c->B == 1 && c->T > 2 ? 2 : 1;
+    size_t rounds = effort == LEAK_QUICK ? 1 : wanted < FULL_PAIRS ? wanted : FULL_PAIRS;
+    if (effort == LEAK_FULL && rounds < least)
+        rounds = least;
+    /* Without dropout training computes what evaluation does. A quick look takes one pair in evaluation and one
+     * gradient as in training; a full one takes both of both. */
+    const bool drops = c->g->config.dropout > 0, quick = effort == LEAK_QUICK;
+    const struct gpt_pass training = {.training = true, .seed = seed, .step = step};
+    for (int mode = 0; mode <= (int)drops; mode++) {
+        const struct gpt_pass *pass = mode ? &training : &gpt_evaluating;
+        for (size_t round = 0; round < rounds; round++) {
+            enum status s = STATUS_OK;
+            if (c->V > 1 && !(quick && mode == 1))
+                s = suffix_round(r, c, round, rounds, pass, err);
+            if (!s && !(quick && drops && mode == 0))
+                s = gradient_round(r, c, round, rounds, pass, err);
+            if (s)
+                return s;
+        }
+    }
+    r->leak = r->suffix_leaks || r->gradient_leaks;
+    return STATUS_OK;
+}
+
+enum status leak_check(struct leak_report *r, const struct gpt *g, struct work *w, enum leak_effort effort,
+                       uint64_t seed, uint32_t step, struct error *err)
+{
+    assert(w->training);
+    *r = (struct leak_report){0};
+    struct check c = {
+        .g = g,
+        .w = w,
+        .B = w->B,
+        .T = w->T,
+        .V = g->config.vocab_size,
+        .site = {.seed = seed, .purpose = RNG_CHECK, .step = step},
+    };
+    c.tokens = malloc(c.B * c.T * sizeof *c.tokens);
+    c.changed = malloc(c.B * c.T * sizeof *c.changed);
+    c.before = malloc(c.B * c.T * c.V * sizeof *c.before);
+    enum status s;
+    if (!c.tokens || !c.changed || !c.before)
+        s = fail(err, STATUS_MEMORY,
+                 "leak check: memory for a second set of logits was refused: choose a smaller batch");
+    else
+        s = run(r, &c, effort, seed, step, err);
+    free(c.tokens);
+    free(c.changed);
+    free(c.before);
+    if (!s && r->leak)
+        s = leak_locate(r, g, w, seed, step, err);
+    return s;
+}
+
+static const char *pattern_name(enum leak_pattern p)
+{
+    switch (p) {
+    case LEAK_ALL_FUTURE:
+        return "all later positions";
+    case LEAK_NEXT_ONLY:
+        return "the next position";
+    default:
+        return "some later positions";
+    }
+}
+
+/* Appends, never past the end. */
+__attribute__((format(printf, 3, 4))) static void append(char *out, size_t size, const char *format, ...)
+{
+    const size_t used = strlen(out);
+    va_list args;
+    va_start(args, format);
+    if (used + 1 < size)
+        vsnprintf(out + used, size - used, format, args);
+    va_end(args);
+}
+
+static bool same_kind(const struct leak_place *a, const struct leak_place *b)
+{
+    return a->layer == b->layer && a->backward == b->backward && a->pattern == b->pattern &&
+           strcmp(a->operation, b->operation) == 0;
+}
+
+/* "layer 0 heads 0-3: attention sees all later positions", places of one kind in a run. */
+static size_t describe_run(char *out, size_t size, const struct leak_report *r, size_t first, size_t listed)
+{
+    const struct leak_place *p = &r->place[first];
+    size_t end = first + 1;
+    while (end < listed && same_kind(p, &r->place[end]) && p->head != LEAK_NO_HEAD &&
+           r->place[end].head == r->place[end - 1].head + 1)
+        end++;
+    append(out, size, "%slayer %zu", first ? "; " : "", p->layer);
+    if (p->head != LEAK_NO_HEAD && end - first == 1)
+        append(out, size, " head %zu", p->head);
+    else if (p->head != LEAK_NO_HEAD)
+        append(out, size, " heads %zu-%zu", p->head, r->place[end - 1].head);
+    append(out, size, ": %s%s sees %s", p->operation, p->backward ? " (backward pass only)" : "",
+           pattern_name(p->pattern));
+    return end;
+}
+
+void leak_describe(char *out, size_t size, const struct leak_report *r)
+{
+    assert(size > 0);
+    out[0] = '\0';
+    if (!r->leak) {
+        append(out, size,
+               "no leak (%zu suffixes changed, every earlier logit the same bits; gradients to later "
+               "positions exactly 0)",
+               r->positions);
+        return;
+    }
+    append(out, size, "leak: ");
+    const size_t listed = r->places < LEAK_PLACES ? r->places : LEAK_PLACES;
+    if (!r->places)
+        append(out, size, "outside the blocks (embeddings or head)");
+    for (size_t i = 0; i < listed;)
+        i = describe_run(out, size, r, i, listed);
+    if (r->suffix_leaks)
+        append(out, size, "; changing tokens from position %zu on changes earlier logits by up to %.3g",
+               r->suffix_position, r->suffix_change);
+    if (r->gradient_leaks)
+        append(out, size, "; gradients to later positions reach %.3g", r->gradient_size);
+}

@@ -1,0 +1,68 @@
+/* Does any position see its own future? Checked on the model itself, with the passes that train it.
+ *
+ * Two detectors, both exact (no tolerance: the same shape, rows, lanes and random counters give the same bits):
+ *   suffix    change every token from position t on; each logit before t must stay the same number
+ *   gradient  send a random projection of the logits at i back; its gradient at the embedding of every j > i must
+ *             be exactly zero. Each i has a batch row of its own and absolute values are taken, so nothing cancels.
+ * After a failure each block is tried alone, operation by operation and head by head, to say where. */
+#ifndef DIAG_LEAK_H
+#define DIAG_LEAK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "model/gpt.h"
+
+enum leak_detector { LEAK_SUFFIX, LEAK_GRADIENT };
+
+/* Which later positions are seen, judged at each place that leaks. */
+enum leak_pattern {
+    LEAK_ALL_FUTURE, /* every later position */
+    LEAK_NEXT_ONLY,  /* the next one alone */
+    LEAK_SOME,       /* others */
+};
+
+#define LEAK_NO_HEAD ((size_t)-1)
+
+/* One place that leaks. */
+struct leak_place {
+    size_t layer;
+    size_t head;           /* LEAK_NO_HEAD when the operation has none */
+    const char *operation; /* "attention", "LayerNorm 1", ... */
+    bool backward;         /* the forward pass is right, the gradient is not */
+    enum leak_pattern pattern;
+};
+
+#define LEAK_PLACES 256
+
+struct leak_report {
+    bool leak;
+    bool suffix_leaks, gradient_leaks;
+    size_t suffix_position; /* a t at which the suffix test failed */
+    double suffix_change;   /* the largest change of an earlier logit */
+    double gradient_size;   /* the largest |d logits_i / d embedding_j|, j > i */
+    size_t positions;       /* how many t were tried */
+    size_t places;          /* found, of which the first LEAK_PLACES are listed */
+    struct leak_place place[LEAK_PLACES];
+};
+
+/* How much to do. */
+enum leak_effort {
+    LEAK_QUICK, /* one perturbed pair of passes and one gradient pass: at every evaluation */
+    LEAK_FULL,  /* as many t as 16 pairs reach (t = 1 and T - 1 always), gradients likewise, with and without
+                   dropout: before the first step */
+};
+
+/* Checks g over w's whole shape. w was made for training and belongs to this call meanwhile; the model is not changed.
+ * With one symbol in the vocabulary tokens cannot be changed and the gradient test stands alone; with T = 1 there is no
+ * future. STATUS_NONFINITE when logits or gradients are not finite: then nothing can be said. A leak is no error. */
+enum status leak_check(struct leak_report *r, const struct gpt *g, struct work *w, enum leak_effort effort,
+                       uint64_t seed, uint32_t step, struct error *err);
+
+/* One line: "no leak: ..." or where and how much, "layer 0 heads 0-3, layer 1 head 2: attention sees all later
+ * positions (...)". */
+void leak_describe(char *out, size_t size, const struct leak_report *r);
+
+#endif
