@@ -46,6 +46,8 @@ STD += -D_DARWIN_C_SOURCE
 endif
 WARN := -Wall -Wextra -Wshadow -Wconversion
 ifneq ($(SANITIZE),)
+# The ordinary build warns; a sanitizer's own code misleads gcc's warnings.
+WARN :=
 SANITIZE_FLAGS := -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer -O1
 endif
 

@@ -21,7 +21,7 @@ planted() { # planted TARGET PLANT WORDS: the report must hold these words
     if make "$1" PLANT="$2" TEST_FILTER='plant/*' >"$log" 2>&1; then
         echo "$1: a planted fault went unseen: $2"
         bad=1
-    elif ! grep -rqs "$3" "build/$1/logs" "$log"; then
+    elif ! grep -rqs "$3" "${BUILD:-build}/$1/logs" "$log"; then
         echo "$1: failed with plant $2, but no report says '$3':"
         tail -n 20 "$log"
         bad=1
