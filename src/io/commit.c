@@ -212,7 +212,7 @@ static void remove_temporary(const char *path)
 }
 
 /* Does a file called `entry` look like a temporary of `name`'s kind, left by a process that is gone (or by an
- * earlier one with our number)? step-000010 and step-000020 are of one kind. */
+ * earlier one with our number)? Names of one kind agree up to their first digit. */
 static bool is_leftover(const char *entry, const char *name)
 {
     if (entry[0] != '.')
@@ -225,13 +225,9 @@ static bool is_leftover(const char *entry, const char *name)
     const char *digits = tail + strlen(".tmp-");
     if (digits[0] < '1' || digits[0] > '9' || digits[strspn(digits, "0123456789")] != '\0')
         return false;
-    size_t stem = (size_t)(tail - entry) - 1;
-    while (stem > 0 && entry[stem] >= '0' && entry[stem] <= '9')
-        stem--;
-    size_t name_stem = strlen(name);
-    while (name_stem > 0 && name[name_stem - 1] >= '0' && name[name_stem - 1] <= '9')
-        name_stem--;
-    if (stem != name_stem || strncmp(entry + 1, name, stem) != 0)
+    const size_t stem = strcspn(name, "0123456789"), length = (size_t)(tail - entry) - 1;
+    const size_t entry_stem = strcspn(entry + 1, "0123456789");
+    if ((entry_stem < length ? entry_stem : length) != stem || strncmp(entry + 1, name, stem) != 0)
         return false;
     errno = 0;
     const long long pid = strtoll(digits, NULL, 10);

@@ -13,7 +13,7 @@ struct commit {
     char *work_path;  /* DIR/.NAME.tmp-PID: what is written into until commit_finish */
 };
 
-/* Starts DIR/NAME. Temporary leftovers of the same name, final digits aside, are removed when the process
+/* Starts DIR/NAME. Temporary leftovers whose names agree up to the first digit are removed when the process
  * that made them is gone or is this one. STATUS_WRITE, STATUS_MEMORY; then c is empty. */
 enum status commit_begin(struct commit *c, const char *dir, const char *name, struct error *err);
 

@@ -194,8 +194,8 @@ static enum status read_offsets(struct safetensors_entry *e, size_t bits, const 
         return fail(err, STATUS_FORMAT, "%s: tensor '%s': data_offsets %zu to %zu, but its shape takes %zu bytes", path,
                     name.text, begin, end, e->size);
     if (end > data_size)
-        return fail(err, STATUS_FORMAT, "%s: tensor '%s' ends at byte %zu of the data, but there are %zu: cut off",
-                    path, name.text, end, data_size);
+        return fail(err, STATUS_FORMAT, "%s: %zu bytes long, at least %ju expected for tensor '%s': cut off", path,
+                    data + data_size, (uintmax_t)data + end, name.text);
     e->begin = data + begin;
     return STATUS_OK;
 }

@@ -1,0 +1,437 @@
+#include "io/safetensors.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/rng.h"
+#include "support/scratch.h"
+
+TestSuite(safetensors, .init = scratch_make, .fini = scratch_remove);
+
+/* A file by hand: the header's length as stated, the header, n bytes 0, 1, 2, ... of data. */
+static const char *make_file(uint64_t length, const char *header, size_t n)
+{
+    const size_t text = strlen(header);
+    uint8_t *bytes = malloc(8 + text + n);
+    for (size_t i = 0; i < 8; i++)
+        bytes[i] = (uint8_t)(length >> 8 * i);
+    memcpy(bytes + 8, header, text);
+    for (size_t i = 0; i < n; i++)
+        bytes[8 + text + i] = (uint8_t)i;
+    const char *path = scratch_path("file.safetensors");
+    scratch_write(path, bytes, 8 + text + n);
+    free(bytes);
+    return path;
+}
+
+static void expect_refusal(const char *path, const char *part)
+{
+    struct error err = {.message = ""};
+    struct safetensors s;
+    const enum status status = safetensors_open(&s, path, &err);
+    cr_assert(status == STATUS_FORMAT || status == STATUS_OPEN, "status %d: %s", (int)status, part);
+    cr_assert_not_null(strstr(err.message, part), "'%s' lacks '%s'", err.message, part);
+    cr_assert_not_null(strstr(err.message, path), "%s", err.message);
+    cr_assert_null(strchr(err.message, '\n'), "%s", err.message);
+    cr_assert_null(s.entry);
+    cr_assert_null(s.path);
+}
+
+Test(safetensors, what_is_built_reads_back_in_order)
+{
+    struct error err;
+    struct safetensors s;
+    real matrix[6] = {1, -2, (real)0.5, 0, -INFINITY, (real)3e-40}, read[6];
+    const real scalar = 7;
+    const struct safetensors_item items[] = {
+        {.name = "z.matrix", .n_dims = 2, .shape = {2, 3}, .values = matrix},
+        {.name = "scalar \"quoted\" \xC3\xA9", .n_dims = 0, .values = &scalar},
+        {.name = "empty", .n_dims = 3, .shape = {4, 0, 2}},
+        {.name = "a.zeros", .n_dims = 1, .shape = {5}, .values = NULL},
+    };
+    uint8_t *bytes, *again;
+    size_t size, size_again;
+    cr_assert_eq(safetensors_build(&bytes, &size, items, 4, &err), STATUS_OK, "%s", err.message);
+    cr_assert_eq(safetensors_build(&again, &size_again, items, 4, &err), STATUS_OK);
+    cr_assert_eq(size, size_again);
+    cr_assert_eq(memcmp(bytes, again, size), 0, "same items, other bytes");
+    scratch_write(scratch_path("f"), bytes, size);
+    free(bytes);
+    free(again);
+
+    cr_assert_eq(safetensors_open(&s, scratch_path("f"), &err), STATUS_OK, "%s", err.message);
+    cr_assert_eq(s.count, 4);
+    cr_assert_str_eq(s.metadata, "{\"format\":\"pt\"}");
+    const struct safetensors_entry *e = safetensors_find(&s, "z.matrix");
+    cr_assert_eq(e, &s.entry[0]);
+    cr_assert_eq(e->begin % 64, 0, "data begins at a multiple of 64");
+    cr_assert(e->n_dims == 2 && e->shape[0] == 2 && e->shape[1] == 3 && e->count == 6 && e->size == 24);
+    cr_assert_eq(safetensors_read(read, &s, e, &err), STATUS_OK);
+    for (size_t i = 0; i < 6; i++)
+        cr_assert_eq(read[i], (real)(float)matrix[i]);
+    e = safetensors_find(&s, items[1].name);
+    cr_assert(e && e->n_dims == 0 && e->count == 1);
+    cr_assert_eq(safetensors_read(read, &s, e, &err), STATUS_OK);
+    cr_assert_eq(read[0], 7);
+    e = safetensors_find(&s, "empty");
+    cr_assert(e && e->count == 0 && e->size == 0 && e->shape[0] == 4);
+    cr_assert_eq(safetensors_read(read, &s, e, &err), STATUS_OK);
+    e = safetensors_find(&s, "a.zeros");
+    cr_assert_eq(e->count, 5);
+    cr_assert_eq(safetensors_read(read, &s, e, &err), STATUS_OK);
+    for (size_t i = 0; i < 5; i++)
+        cr_assert_eq(read[i], 0);
+    cr_assert_null(safetensors_find(&s, "z.matri"));
+    cr_assert_null(safetensors_find(&s, ""));
+    safetensors_close(&s);
+    safetensors_close(&s);
+}
+
+Test(safetensors, no_tensors_at_all_is_a_file_too)
+{
+    struct error err;
+    struct safetensors s;
+    uint8_t *bytes;
+    size_t size;
+    cr_assert_eq(safetensors_build(&bytes, &size, NULL, 0, &err), STATUS_OK);
+    scratch_write(scratch_path("f"), bytes, size);
+    free(bytes);
+    cr_assert_eq(safetensors_open(&s, scratch_path("f"), &err), STATUS_OK, "%s", err.message);
+    cr_assert_eq(s.count, 0);
+    cr_assert_null(safetensors_find(&s, "x"));
+    safetensors_close(&s);
+    cr_assert_eq(safetensors_open(&s, make_file(2, "{}", 0), &err), STATUS_OK, "%s", err.message);
+    cr_assert_null(s.metadata);
+    safetensors_close(&s);
+}
+
+Test(safetensors, what_cannot_be_built_is_refused)
+{
+    struct error err;
+    uint8_t *bytes;
+    size_t size;
+    const struct safetensors_item twice[] = {{.name = "a"}, {.name = "b"}, {.name = "a"}};
+    const struct safetensors_item large[] = {{.name = "a", .n_dims = 2, .shape = {SIZE_MAX / 8, 3}}};
+    const struct safetensors_item odd[] = {{.name = "\xFF"}};
+    cr_assert_eq(safetensors_build(&bytes, &size, twice, 3, &err), STATUS_RANGE);
+    cr_assert_not_null(strstr(err.message, "'a' is there twice"), "%s", err.message);
+    cr_assert_eq(safetensors_build(&bytes, &size, large, 1, &err), STATUS_RANGE);
+    cr_assert_eq(safetensors_build(&bytes, &size, odd, 1, &err), STATUS_RANGE);
+    cr_assert_null(bytes);
+}
+
+/* The order of keys in a header says nothing; the offsets do. An empty tensor may stand anywhere between. */
+Test(safetensors, entries_come_by_offset_whatever_the_order_of_the_header)
+{
+    struct error err;
+    struct safetensors s;
+    const char *header = "{\"last\":{\"dtype\":\"I8\",\"shape\":[3],\"data_offsets\":[8,11]},"
+                         "\"none\":{\"shape\":[0],\"data_offsets\":[8,8],\"dtype\":\"F32\"},"
+                         "\"first\":{\"data_offsets\":[0,8],\"dtype\":\"F16\",\"shape\":[2,2]}}   ";
+    cr_assert_eq(safetensors_open(&s, make_file(strlen(header), header, 11), &err), STATUS_OK, "%s", err.message);
+    cr_assert_str_eq(s.entry[0].name, "first");
+    cr_assert_str_eq(s.entry[1].name, "none");
+    cr_assert_str_eq(s.entry[2].name, "last");
+    cr_assert_eq(safetensors_find(&s, "last")->type, SAFETENSORS_OTHER);
+    real out[3];
+    cr_assert_eq(safetensors_read(out, &s, &s.entry[2], &err), STATUS_FORMAT);
+    cr_assert_not_null(strstr(err.message, "'last'"), "%s", err.message);
+    safetensors_close(&s);
+}
+
+/* Written by the safetensors library for Python, version 0.8: all but the header's length. */
+static const char peer_header[] = "{\"__metadata__\":{\"by\":\"a peer\"},"
+                                  "\"c\":{\"dtype\":\"I64\",\"shape\":[2,1],\"data_offsets\":[0,16]},"
+                                  "\"a\":{\"dtype\":\"F64\",\"shape\":[2],\"data_offsets\":[16,32]},"
+                                  "\"b\":{\"dtype\":\"BF16\",\"shape\":[],\"data_offsets\":[32,34]},"
+                                  "\"h\":{\"dtype\":\"F16\",\"shape\":[2],\"data_offsets\":[34,38]}}   ";
+static const uint8_t peer_data[38] = {1, 0, 0, 0,    0,    0, 0, 0, 2, 0, 0, 0,    0,    0,    0,    0, 0,    0, 0,
+                                      0, 0, 0, 0xF8, 0x3F, 0, 0, 0, 0, 0, 0, 0xF0, 0xFF, 0x40, 0x40, 0, 0x34, 0, 0xC0};
+
+Test(safetensors, file_of_the_reference_library_reads)
+{
+    struct error err;
+    struct safetensors s;
+    real out[2];
+    uint8_t bytes[302] = {0, 1}; /* length 256 */
+    memcpy(bytes + 8, peer_header, 256);
+    memcpy(bytes + 264, peer_data, 38);
+    scratch_write(scratch_path("peer"), bytes, sizeof bytes);
+    cr_assert_eq(safetensors_open(&s, scratch_path("peer"), &err), STATUS_OK, "%s", err.message);
+    cr_assert_str_eq(s.metadata, "{\"by\":\"a peer\"}");
+    cr_assert_eq(s.count, 4);
+    cr_assert_eq(safetensors_read(out, &s, safetensors_find(&s, "a"), &err), STATUS_OK);
+    cr_assert(out[0] == (real)1.5 && out[1] == -INFINITY);
+    cr_assert_eq(safetensors_read(out, &s, safetensors_find(&s, "b"), &err), STATUS_OK);
+    cr_assert_eq(out[0], 3);
+    cr_assert_eq(safetensors_read(out, &s, safetensors_find(&s, "h"), &err), STATUS_OK);
+    cr_assert(out[0] == (real)0.25 && out[1] == -2);
+    cr_assert_eq(safetensors_find(&s, "c")->type, SAFETENSORS_I64);
+    cr_assert_eq(safetensors_read(out, &s, safetensors_find(&s, "c"), &err), STATUS_FORMAT);
+    safetensors_close(&s);
+}
+
+struct hostile {
+    const char *header;
+    size_t data;
+    const char *part;
+};
+
+#define T(fields) "{\"t\":{" fields "}}"
+
+static const struct hostile hostile[] = {
+    /* sizes that wrap */
+    {T("\"dtype\":\"F32\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,0]"), 0,
+     "product of its shape overflows"},
+    {T("\"dtype\":\"F32\",\"shape\":[4611686018427387904,1],\"data_offsets\":[0,0]"), 0, "size in bits overflows"},
+    {T("\"dtype\":\"F32\",\"shape\":[9223372036854775807,3],\"data_offsets\":[0,4]"), 4, "overflows"},
+    {T("\"dtype\":\"F32\",\"shape\":[18446744073709551617],\"data_offsets\":[0,4]"), 4, "no valid JSON"},
+    {T("\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]"), 4, "dimension 0"},
+    {T("\"dtype\":\"F32\",\"shape\":[1.0],\"data_offsets\":[0,4]"), 4, "dimension 0"},
+    {T("\"dtype\":\"F32\",\"shape\":[1,\"1\"],\"data_offsets\":[0,4]"), 4, "dimension 1"},
+    {T("\"dtype\":\"F32\",\"shape\":1,\"data_offsets\":[0,4]"), 4, "shape is no list"},
+    {T("\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,4]"), 4, "more than 8 numbers"},
+    /* offsets that lie */
+    {T("\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,8]"), 8, "takes 4 bytes"},
+    {T("\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]"), 4, "takes 8 bytes"},
+    {T("\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,0]"), 4, "data_offsets 4 to 0"},
+    {T("\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[-4,0]"), 4, "no pair"},
+    {T("\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0]"), 4, "no pair"},
+    {T("\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4,4]"), 4, "no pair"},
+    {T("\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":{\"0\":0,\"1\":4}"), 4, "no pair"},
+    {T("\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]"), 3, "cut off"},
+    {T("\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]"), 5, "bytes long"},
+    {T("\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]"), 8, "a gap"},
+    {T("\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[9223372036854775803,9223372036854775807]"), 4, "cut off"},
+    {"{\"a\":{\"dtype\":\"I8\",\"shape\":[4],\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"I8\",\"shape\":[4],\"data_"
+     "offsets\":[2,6]}}",
+     6, "an overlap"},
+    {"{\"a\":{\"dtype\":\"I8\",\"shape\":[4],\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"I8\",\"shape\":[4],\"data_"
+     "offsets\":[0,4]}}",
+     4, "an overlap"},
+    {"{\"a\":{\"dtype\":\"I8\",\"shape\":[4],\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"I8\",\"shape\":[1],\"data_"
+     "offsets\":[5,6]}}",
+     6, "a gap"},
+    /* types */
+    {T("\"dtype\":\"Q4\",\"shape\":[1],\"data_offsets\":[0,4]"), 4, "unknown dtype 'Q4'"},
+    {T("\"dtype\":\"f32\",\"shape\":[1],\"data_offsets\":[0,4]"), 4, "unknown dtype"},
+    {T("\"dtype\":32,\"shape\":[1],\"data_offsets\":[0,4]"), 4, "dtype is no string"},
+    {T("\"dtype\":\"F4\",\"shape\":[3],\"data_offsets\":[0,2]"), 2, "no whole number of bytes"},
+    /* fields */
+    {T("\"dtype\":\"F32\",\"shape\":[1]"), 4, "exactly dtype, shape and data_offsets"},
+    {T("\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4],\"more\":1"), 4, "exactly"},
+    {T("\"dtype\":\"F32\",\"dtype\":\"F16\",\"shape\":[1],\"data_offsets\":[0,4]"), 4, "duplicate"},
+    {"{\"t\":[0]}", 0, "exactly"},
+    {"{\"a\":{\"dtype\":\"I8\",\"shape\":[1],\"data_offsets\":[0,1]},\"a\":{\"dtype\":\"I8\",\"shape\":[1],\"data_"
+     "offsets\":[1,2]}}",
+     2, "duplicate"},
+    {"{\"a\\u0000b\":{\"dtype\":\"I8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1, "no valid JSON"},
+    {"{\"line\\nbreak\":3}", 0, "'line?break'"},
+    {"{\"__metadata__\":{\"a\":1}}", 0, "__metadata__ 'a'"},
+    {"{\"__metadata__\":[]}", 0, "__metadata__ is no JSON object"},
+    /* no header */
+    {"[]", 0, "does not begin with '{'"},
+    {" {}", 0, "does not begin with '{'"},
+    {"{}x", 0, "no valid JSON"},
+    {"{\"t\"", 0, "no valid JSON"},
+    {"{\"\xFF\":1}", 0, "no valid JSON"},
+    {"{\"t\":{\"a\":{\"b\":{}}}}", 0, "nested"},
+};
+
+Test(safetensors, hostile_headers_are_refused_by_what_is_wrong)
+{
+    for (size_t i = 0; i < sizeof hostile / sizeof hostile[0]; i++)
+        expect_refusal(make_file(strlen(hostile[i].header), hostile[i].header, hostile[i].data), hostile[i].part);
+}
+
+Test(safetensors, header_length_is_believed_only_within_the_file)
+{
+    const uint64_t lengths[] = {UINT64_MAX, UINT64_MAX - 7, (uint64_t)INT64_MAX, (uint64_t)1 << 30, 100000001};
+    for (size_t i = 0; i < 5; i++)
+        expect_refusal(make_file(lengths[i], "{}", 0), "header length");
+    expect_refusal(make_file(100000000, "{}", 0), "cut off");
+    expect_refusal(make_file(3, "{}", 0), "cut off");
+    expect_refusal(make_file(0, "{}", 0), "does not begin");
+}
+
+Test(safetensors, deep_nesting_is_refused_before_it_is_parsed)
+{
+    const size_t n = 3000000;
+    char *header = malloc(n + 8);
+    memcpy(header, "{\"t\":", 5);
+    memset(header + 5, '[', n);
+    header[5 + n] = '\0';
+    expect_refusal(make_file(5 + n, header, 0), "nested");
+    memset(header + 6, '0', n - 1);
+    for (size_t i = 7; i < n; i += 2)
+        header[i] = ',';
+    expect_refusal(make_file(5 + n, header, 0), "no valid JSON");
+    free(header);
+}
+
+Test(safetensors, what_is_no_file_is_refused, .timeout = 10)
+{
+    cr_assert_eq(mkfifo(scratch_path("pipe"), 0666), 0);
+    expect_refusal(scratch_path("pipe"), "pipe or device");
+    expect_refusal(scratch_path("%s", ""), "is a folder");
+    expect_refusal(scratch_path("missing"), "No such file");
+    scratch_write(scratch_path("empty"), "", 0);
+    expect_refusal(scratch_path("empty"), "0 bytes long");
+    scratch_write(scratch_path("page"), "<!DOCTYPE html><html></html>", 28);
+    expect_refusal(scratch_path("page"), "no safetensors file");
+}
+
+static uint8_t *sample_file(size_t *size)
+{
+    struct error err;
+    const real values[6] = {1, 2, 3, 4, 5, 6};
+    const struct safetensors_item items[] = {
+        {.name = "wte.weight", .n_dims = 2, .shape = {2, 3}, .values = values},
+        {.name = "b", .n_dims = 1, .shape = {4}, .values = values},
+        {.name = "s", .n_dims = 0, .values = values},
+    };
+    uint8_t *bytes;
+    cr_assert_eq(safetensors_build(&bytes, size, items, 3, &err), STATUS_OK);
+    return bytes;
+}
+
+Test(safetensors, file_cut_anywhere_is_refused)
+{
+    size_t size;
+    uint8_t *bytes = sample_file(&size);
+    for (size_t n = 0; n < size; n++) {
+        scratch_write(scratch_path("cut"), bytes, n);
+        expect_refusal(scratch_path("cut"), "bytes long");
+    }
+    free(bytes);
+}
+
+/* Changes, removes or adds bytes at random: any outcome is fine but a crash, a wild read (the sanitizers see
+ * it) or a refusal without a line that says why. */
+Test(safetensors, damaged_files_never_crash_the_reader)
+{
+    size_t size, opened = 0;
+    uint8_t *bytes = sample_file(&size), *damaged = malloc(size + 8);
+    const char *path = scratch_path("damaged");
+    static const char alphabet[] = "{}[]\",:0123456789-.eFBI \\u";
+    for (uint32_t trial = 0; trial < 4000; trial++) {
+        const struct rng_site site = {.seed = 5, .purpose = RNG_TEST, .step = trial};
+        size_t n = size;
+        memcpy(damaged, bytes, size);
+        const uint32_t changes = rng_bits(&site, 0) % 3;
+        for (uint32_t k = 0; k <= changes; k++) {
+            /* Most changes strike the header, with bytes that mean something there. */
+            const size_t span = rng_bits(&site, 8 * k + 1) % 8 ? n / 2 : n;
+            const size_t at = rng_bits(&site, 8 * k + 2) % span;
+            const uint32_t kind = rng_bits(&site, 8 * k + 3) % 4, bits = rng_bits(&site, 8 * k + 4);
+            const uint8_t byte =
+                bits % 4 ? (uint8_t)alphabet[(bits >> 8) % (sizeof alphabet - 1)] : (uint8_t)(bits >> 8);
+            if (kind == 3 && n > 16) {
+                memmove(damaged + at, damaged + at + 1, n - at - 1);
+                n--;
+            } else if (kind == 2 && n < size + 8) {
+                memmove(damaged + at + 1, damaged + at, n - at);
+                damaged[at] = byte;
+                n++;
+            } else {
+                damaged[at] = byte;
+            }
+        }
+        scratch_write(path, damaged, n);
+        struct error err = {.message = ""};
+        struct safetensors s;
+        if (safetensors_open(&s, path, &err) == STATUS_OK) {
+            for (size_t i = 0; i < s.count; i++) {
+                real *out = malloc((s.entry[i].count + 1) * sizeof *out);
+                cr_assert_leq(s.entry[i].count, 8 * size);
+                safetensors_read(out, &s, &s.entry[i], &err);
+                free(out);
+            }
+            opened++;
+            safetensors_close(&s);
+        } else {
+            cr_assert(strlen(err.message) > 0 && !strchr(err.message, '\n'), "trial %u", trial);
+        }
+    }
+    cr_assert(opened > 0 && opened < 4000, "%zu opened: the damage is no test", opened);
+    free(damaged);
+    free(bytes);
+}
+
+/* What the bits of a small float mean, by the definition of IEEE 754. */
+static double meaning(uint32_t bits, int exponent_bits, int fraction_bits)
+{
+    const int bias = (1 << (exponent_bits - 1)) - 1;
+    const int exponent = (int)(bits >> fraction_bits) & ((1 << exponent_bits) - 1);
+    const double fraction = bits & ((1u << fraction_bits) - 1);
+    const double sign = bits >> (exponent_bits + fraction_bits) & 1 ? -1 : 1;
+    if (exponent == (1 << exponent_bits) - 1)
+        return fraction != 0 ? NAN : sign * INFINITY;
+    if (exponent == 0)
+        return sign * ldexp(fraction, 1 - bias - fraction_bits);
+    return sign * ldexp(1 + ldexp(fraction, -fraction_bits), exponent - bias);
+}
+
+static void every_16_bits(const char *dtype, int exponent_bits, int fraction_bits)
+{
+    char header[128];
+    snprintf(header, sizeof header, "{\"t\":{\"dtype\":\"%s\",\"shape\":[65536],\"data_offsets\":[0,131072]}}", dtype);
+    const size_t text = strlen(header);
+    uint8_t *bytes = calloc(8 + text + 131072, 1);
+    bytes[0] = (uint8_t)text;
+    memcpy(bytes + 8, header, text);
+    for (size_t i = 0; i < 65536; i++) {
+        bytes[8 + text + 2 * i] = (uint8_t)i;
+        bytes[8 + text + 2 * i + 1] = (uint8_t)(i >> 8);
+    }
+    scratch_write(scratch_path("f"), bytes, 8 + text + 131072);
+    free(bytes);
+    struct error err;
+    struct safetensors s;
+    real *out = malloc(65536 * sizeof *out);
+    cr_assert_eq(safetensors_open(&s, scratch_path("f"), &err), STATUS_OK, "%s", err.message);
+    cr_assert_eq(safetensors_read(out, &s, &s.entry[0], &err), STATUS_OK, "%s", err.message);
+    for (uint32_t i = 0; i < 65536; i++) {
+        const double expected = meaning(i, exponent_bits, fraction_bits);
+        cr_assert(isnan(expected) ? isnan(out[i]) : (double)out[i] == expected, "%s %04x", dtype, i);
+        cr_assert(isnan(expected) || !signbit(out[i]) == !signbit(expected), "%s %04x", dtype, i);
+    }
+    safetensors_close(&s);
+    free(out);
+}
+
+Test(safetensors, every_half_precision_number_converts_exactly)
+{
+    every_16_bits("F16", 5, 10);
+    every_16_bits("BF16", 8, 7);
+}
+
+Test(safetensors, doubles_and_floats_convert_exactly_or_to_the_nearest)
+{
+    const double values[] = {0.1, -0.0, 0x1p-149, 0x1.fffffep127, INFINITY, NAN, 1 + 0x1p-25, 0x1p-1074, 1e300};
+    char header[128];
+    snprintf(header, sizeof header, "{\"t\":{\"dtype\":\"F64\",\"shape\":[9],\"data_offsets\":[0,72]}}");
+    uint8_t bytes[256] = {(uint8_t)strlen(header)};
+    memcpy(bytes + 8, header, strlen(header));
+    for (size_t i = 0; i < 9; i++) {
+        uint64_t bits;
+        memcpy(&bits, &values[i], 8);
+        for (size_t b = 0; b < 8; b++)
+            bytes[8 + strlen(header) + 8 * i + b] = (uint8_t)(bits >> 8 * b);
+    }
+    scratch_write(scratch_path("f"), bytes, 8 + strlen(header) + 72);
+    struct error err;
+    struct safetensors s;
+    real out[9];
+    cr_assert_eq(safetensors_open(&s, scratch_path("f"), &err), STATUS_OK, "%s", err.message);
+    cr_assert_eq(safetensors_read(out, &s, &s.entry[0], &err), STATUS_OK, "%s", err.message);
+    for (size_t i = 0; i < 9; i++) {
+        cr_assert(isnan(values[i]) ? isnan(out[i]) : out[i] == (real)values[i], "value %zu", i);
+        cr_assert(isnan(values[i]) || !signbit(out[i]) == !signbit(values[i]), "value %zu", i);
+    }
+    safetensors_close(&s);
+}
