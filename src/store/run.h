@@ -7,28 +7,37 @@
 
 #include "base/status.h"
 
+/* The folder's name of a step: "step-" and the number with six digits or more, "step-000500". Other spellings of a
+ * number name no step. */
+#define RUN_STEP_NAME_SIZE 32
+void run_step_name(char out[RUN_STEP_NAME_SIZE], size_t step);
+
 /* Makes the directory (parents too) ready for a new run. One that already holds a run is refused with advice
  * (--resume, --force, another -o); with force its checkpoints, links and metrics are moved aside, into
  * DIR/old-1 (then old-2, ...). A directory that holds other things is kept as it is: only a run's own names are
- * touched. A write test is made. STATUS_USAGE, STATUS_WRITE. */
+ * touched. A checkpoint folder is refused, as nothing inside it would be found again. A write test is made, of a
+ * symbolic link too. STATUS_USAGE, STATUS_WRITE, STATUS_MEMORY. */
 enum status run_create(const char *dir, bool force, struct error *err);
 
 /* Resolves RUN to a checkpoint folder (*folder is allocated): a folder with config.json is itself the
  * checkpoint; in a run directory it is the highest complete step-NNNNNN (trainer_state.json and
- * model.safetensors present); links are not trusted. STATUS_OPEN, STATUS_FORMAT (no checkpoint yet). */
+ * model.safetensors present); links are not trusted to say which. RUN/latest itself gives RUN/step-NNNNNN.
+ * STATUS_OPEN, STATUS_FORMAT (no checkpoint yet), STATUS_MEMORY. */
 enum status run_find(char **folder, const char *run, struct error *err);
 
 /* The best checkpoint: the step that `best` points to when it is a complete step of this run, else as run_find. */
 enum status run_find_best(char **folder, const char *run, struct error *err);
 
-/* Points latest, and best when best_step is not (size_t)-1, at their steps. */
+/* Points latest, and best when best_step is not (size_t)-1, at their steps. STATUS_WRITE, STATUS_MEMORY. */
 enum status run_link(const char *dir, size_t latest_step, size_t best_step, struct error *err);
 
-/* Removes the oldest complete steps until `keep` remain (0 keeps all), never latest_step or best_step. */
+/* Removes the oldest complete steps until `keep` remain (0 keeps all), never latest_step or best_step. STATUS_OPEN,
+ * STATUS_WRITE, STATUS_MEMORY. */
 enum status run_prune(const char *dir, size_t keep, size_t latest_step, size_t best_step, struct error *err);
 
 /* Before resuming from `step`: checkpoints of higher steps, left from an abandoned timeline, are moved aside
- * (step-NNNNNN.old). Returns in *moved how many. */
+ * (step-NNNNNN.old). Returns in *moved how many; when some were, latest points at `step` again and best, should its
+ * target be among them, is removed. STATUS_OPEN, STATUS_WRITE, STATUS_MEMORY. */
 enum status run_rewind(const char *dir, size_t step, size_t *moved, struct error *err);
 
 /* "DIR/step-000500" of a checkpoint folder path gives the run directory DIR (allocated), or NULL when the
