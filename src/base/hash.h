@@ -10,4 +10,14 @@
 /* One pass over n bytes. */
 void hash_bytes(char out[HASH_TEXT_SIZE], const void *bytes, size_t n);
 
+/* The same fingerprint of bytes that come in pieces: begin, add any number of times, end. */
+struct hash;
+
+/* NULL when memory is refused. */
+struct hash *hash_begin(void);
+void hash_add(struct hash *h, const void *bytes, size_t n);
+
+/* Writes the fingerprint of all that was added, unless out is NULL, and frees h (NULL is fine then). */
+void hash_end(char *out, struct hash *h);
+
 #endif
