@@ -140,6 +140,42 @@ json_t *metrics_number(double x)
     return isfinite(x) ? json_real(x) : json_null();
 }
 
+json_t *metrics_record(const char *kind, size_t step)
+{
+    return json_pack("{s:s, s:I}", "kind", kind, "step", (json_int_t)step);
+}
+
+/* Takes the reference to value; a record that cannot hold it is given up. */
+static void put(json_t **record, const char *key, json_t *value)
+{
+    if (json_object_set_new(*record, key, value) == 0)
+        return;
+    json_decref(*record);
+    *record = NULL;
+}
+
+void metrics_put(json_t **record, const char *key, double x)
+{
+    put(record, key, metrics_number(x));
+}
+
+void metrics_put_text(json_t **record, const char *key, const char *utf8, size_t n)
+{
+    put(record, key, json_stringn(utf8, n));
+}
+
+void metrics_put_grid(json_t **record, const char *key, const double *values, size_t rows, size_t cols)
+{
+    json_t *grid = json_array();
+    for (size_t r = 0; r < rows; r++) {
+        json_t *row = json_array();
+        for (size_t c = 0; c < cols; c++)
+            json_array_append_new(row, metrics_number(values[r * cols + c]));
+        json_array_append_new(grid, row);
+    }
+    put(record, key, grid);
+}
+
 enum status metrics_close(struct metrics *m, struct error *err)
 {
     enum status s = STATUS_OK;

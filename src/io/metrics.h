@@ -28,6 +28,13 @@ enum status metrics_append(struct metrics *m, json_t *record, struct error *err)
 /* A JSON number, or null for NaN and infinities. */
 json_t *metrics_number(double x);
 
+/* Building a record: {"kind":kind,"step":step}, then one key at a time. A refused allocation leaves the record NULL,
+ * and metrics_append says so. Grids are arrays of rows. */
+json_t *metrics_record(const char *kind, size_t step);
+void metrics_put(json_t **record, const char *key, double x);
+void metrics_put_text(json_t **record, const char *key, const char *utf8, size_t n);
+void metrics_put_grid(json_t **record, const char *key, const double *values, size_t rows, size_t cols);
+
 /* Syncs and closes, both checked; m is empty afterwards in every case. STATUS_WRITE. Does nothing to an empty m. */
 enum status metrics_close(struct metrics *m, struct error *err);
 

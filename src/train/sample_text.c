@@ -1,0 +1,58 @@
+#include "train/sample_text.h"
+
+#include "base/rng.h"
+#include "model/decode.h"
+#include "model/sample.h"
+
+uint32_t sample_text_start(const struct tokenizer *tokenizer, uint64_t seed)
+{
+    for (uint32_t id = 0; id < tokenizer->size; id++) {
+        uint8_t bytes[4];
+        if (tokenizer_decode(tokenizer, id, bytes) == 1 && bytes[0] == '\n')
+            return id;
+    }
+    const struct rng_site site = {.seed = seed, .purpose = RNG_SAMPLE, .head = 1};
+    return (uint32_t)rng_below(&site, 0, tokenizer->size);
+}
+
+static enum status write_symbols(char *out, size_t *bytes, struct decode *d, const struct tokenizer *tokenizer,
+                                 size_t n, uint64_t seed, struct sample_scratch *scratch, struct error *err)
+{
+    struct sample_options o = sample_defaults();
+    o.temperature = 0.8;
+    o.seed = seed;
+    uint32_t id = sample_text_start(tokenizer, seed);
+    for (size_t i = 0; i < n; i++) {
+        const real *logits = decode_append(d, &id, 1);
+        const enum status s = sample_choose(&id, logits, tokenizer->size, &o, 0, (uint32_t)i, scratch, err);
+        if (s)
+            return s;
+        *bytes += tokenizer_decode(tokenizer, id, (uint8_t *)out + *bytes);
+    }
+    return STATUS_OK;
+}
+
+enum status sample_text(char *out, size_t *bytes, const struct gpt *model, const struct tokenizer *tokenizer, size_t n,
+                        uint64_t seed, int threads, struct error *err)
+{
+    *bytes = 0;
+    struct decode d;
+    enum status s = decode_create(&d, model, threads, err);
+    if (s)
+        return s;
+    struct arena arena = {0};
+    struct sample_scratch scratch;
+    sample_layout(&scratch, &arena, tokenizer->size);
+    s = arena_place(&arena, err);
+    if (!s) {
+        sample_layout(&scratch, &arena, tokenizer->size);
+        s = write_symbols(out, bytes, &d, tokenizer, n, seed, &scratch, err);
+    }
+    /* Bytes drawn one by one need not be UTF-8; a log line must be. */
+    for (size_t i = 0; tokenizer->kind == TOKENIZER_BYTES && i < *bytes; i++)
+        if ((unsigned char)out[i] >= 0x80 || out[i] == '\0')
+            out[i] = '?';
+    arena_free(&arena);
+    decode_free(&d);
+    return s;
+}

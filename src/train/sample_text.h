@@ -1,0 +1,23 @@
+/* A short text written by the model as it is, for a look during training. */
+#ifndef TRAIN_SAMPLE_TEXT_H
+#define TRAIN_SAMPLE_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "model/gpt.h"
+#include "text/tokenizer.h"
+
+#define SAMPLE_TEXT_SYMBOL 4 /* bytes of the longest symbol */
+
+/* The symbol that a text starts from when there is no prompt: a newline if the vocabulary has one, else a uniform pick
+ * by seed. */
+uint32_t sample_text_start(const struct tokenizer *tokenizer, uint64_t seed);
+
+/* Writes n symbols after the start symbol, at temperature 0.8, into out (n * SAMPLE_TEXT_SYMBOL bytes); *bytes is the
+ * length. Always valid UTF-8: in byte mode what is none becomes '?'. STATUS_MEMORY, STATUS_NONFINITE. */
+enum status sample_text(char *out, size_t *bytes, const struct gpt *model, const struct tokenizer *tokenizer, size_t n,
+                        uint64_t seed, int threads, struct error *err);
+
+#endif

@@ -1,0 +1,354 @@
+#include "train/trainer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/team.h"
+#include "kernels/adamw.h"
+#include "kernels/norm.h"
+#include "store/run.h"
+#include "train/evaluate.h"
+#include "train/sample_text.h"
+
+#define ADAM_EPSILON 1e-8
+
+enum status trainer_check_settings(const struct trainer_settings *s, struct error *err)
+{
+    if (s->schedule.steps < 1 || s->schedule.steps > UINT32_MAX)
+        return fail(err, STATUS_USAGE, "steps is %zu: choose 1 to %u", s->schedule.steps, UINT32_MAX);
+    if (s->batch_size < 1 || s->grad_accum < 1 || s->batch_size > UINT32_MAX / s->grad_accum)
+        return fail(err, STATUS_USAGE,
+                    "batch-size %zu and grad-accum %zu: both must be at least 1, and their product "
+                    "below 2^32",
+                    s->batch_size, s->grad_accum);
+    if (!(s->beta1 >= 0 && s->beta1 < 1 && s->beta2 >= 0 && s->beta2 < 1))
+        return fail(err, STATUS_USAGE, "beta1 is %g and beta2 %g: choose at least 0 and below 1", s->beta1, s->beta2);
+    if (!(isfinite(s->weight_decay) && s->weight_decay >= 0))
+        return fail(err, STATUS_USAGE, "weight-decay is %g: choose 0 or more", s->weight_decay);
+    if (!(isfinite(s->grad_clip) && s->grad_clip >= 0))
+        return fail(err, STATUS_USAGE, "grad-clip is %g: choose 0 (off) or more", s->grad_clip);
+    return schedule_check(&s->schedule, err);
+}
+
+static void layout(struct trainer *t, size_t parameters)
+{
+    t->grads = arena_take(&t->arena, parameters, sizeof *t->grads);
+    t->moments.m = arena_take(&t->arena, parameters, sizeof *t->moments.m);
+    t->moments.v = arena_take(&t->arena, parameters, sizeof *t->moments.v);
+    t->partials = arena_take(&t->arena, norm_partials(parameters), sizeof *t->partials);
+    t->sample = arena_take(&t->arena, t->settings.sample_size * SAMPLE_TEXT_SYMBOL + 1, 1);
+}
+
+enum status trainer_measure(size_t *bytes, const struct config *c, const struct trainer_settings *s, struct error *err)
+{
+    struct params_table table;
+    enum status status = params_table_make(&table, c, err);
+    if (status)
+        return status;
+    struct trainer t = {.settings = *s};
+    layout(&t, table.size);
+    params_table_free(&table);
+    status = work_measure(bytes, c, s->batch_size, c->block_size, true, s->threads, err);
+    *bytes += t.arena.used;
+    return status;
+}
+
+enum status trainer_create(struct trainer *t, struct error *err)
+{
+    const struct config *c = &t->model->config;
+    enum status s = trainer_check_settings(&t->settings, err);
+    if (!s)
+        s = dataset_check(t->data, c->block_size, err);
+    if (s)
+        return s;
+    t->arena = (struct arena){0};
+    layout(t, t->model->table.size);
+    s = arena_place(&t->arena, err);
+    if (s)
+        return s;
+    layout(t, t->model->table.size);
+    s = work_create(&t->work, c, t->settings.batch_size, c->block_size, true, t->settings.threads, err);
+    if (!s) {
+        t->learner = (struct gpt_learner){.model = t->model,
+                                          .work = &t->work,
+                                          .data = t->data,
+                                          .grad_accum = t->settings.grad_accum,
+                                          .eval_windows = t->settings.eval_windows,
+                                          .seed = t->settings.seed};
+        s = gpt_learner_create(&t->learner, err);
+    }
+    if (s)
+        trainer_free(t);
+    return s;
+}
+
+void trainer_free(struct trainer *t)
+{
+    struct error ignored;
+    (void)metrics_close(&t->metrics, &ignored);
+    gpt_learner_free(&t->learner);
+    work_free(&t->work);
+    arena_free(&t->arena);
+}
+
+static enum status leak_error(const struct trainer *t, struct error *err)
+{
+    char what[sizeof err->message - 160];
+    leak_describe(what, sizeof what, &t->leak);
+    return fail(err, STATUS_LEAK,
+                "%s. Predictions would see what they predict: mend the mask; to train all the same, as a "
+                "demonstration, add --allow-leak",
+                what);
+}
+
+enum status trainer_check(struct trainer *t, struct error *err)
+{
+    enum status s =
+        leak_check(&t->leak, t->model, &t->work, LEAK_FULL, t->settings.seed, (uint32_t)t->state->step, err);
+    if (s)
+        return s;
+    if (t->leak.leak && !t->settings.allow_leak)
+        return leak_error(t, err);
+    t->state->leaky |= t->leak.leak;
+    char verdict[sizeof err->message];
+    leak_describe(verdict, sizeof verdict, &t->leak);
+    return state_set_check(t->state, verdict, err);
+}
+
+/* What the lanes of one update share. */
+struct update {
+    struct trainer *t;
+    const struct params_table *table;
+    real *params;
+    struct adamw adamw;
+};
+
+static void norm_lane(const struct lane *lane, void *context)
+{
+    const struct update *u = context;
+    norm_squares(lane, u->t->partials, u->t->grads, u->table->size);
+}
+
+static void adamw_lane(const struct lane *lane, void *context)
+{
+    const struct update *u = context;
+    for (size_t i = 0; i < u->table->count; i++) {
+        const struct params_tensor *p = &u->table->tensor[i];
+        if (!p->present)
+            continue;
+        struct adamw o = u->adamw;
+        if (!params_decays(p))
+            o.decay = 0;
+        adamw_update(lane, u->params + p->offset, u->t->moments.m + p->offset, u->t->moments.v + p->offset,
+                     u->t->grads + p->offset, &o, p->rows * p->cols);
+    }
+}
+
+/* One optimizer update. */
+static enum status update_once(struct trainer *t, const struct learner *learner, struct trainer_step *r,
+                               struct error *err)
+{
+    const struct trainer_settings *s = &t->settings;
+    struct update u = {.t = t};
+    u.table = learner->parameters(learner->self, &u.params);
+    memset(t->grads, 0, u.table->size * sizeof *t->grads);
+    r->loss = learner->loss_and_gradient(learner->self, t->state->step, t->grads);
+    team_run(s->threads, norm_lane, &u);
+    r->grad_norm = norm_finish(t->partials, u.table->size);
+    r->lr = schedule_rate(&s->schedule, t->state->step);
+    if (!isfinite(r->loss) || !isfinite(r->grad_norm))
+        return fail(err, STATUS_NONFINITE,
+                    "step %zu: the %s is not finite (loss %g, gradient norm %g); training stopped, the checkpoint of step "
+                    "%zu is kept: lower --lr (now %g), lengthen --warmup, or set --grad-clip",
+                    t->state->step + 1, isfinite(r->loss) ? "gradient" : "loss", r->loss, r->grad_norm, t->saved,
+                    r->lr);
+    /* PyTorch's clip_grad_norm_ */
+    const double clip = s->grad_clip > 0 ? s->grad_clip / (r->grad_norm + 1e-6) : 1;
+    u.adamw = (struct adamw){.lr = r->lr,
+                             .beta1 = s->beta1,
+                             .beta2 = s->beta2,
+                             .epsilon = ADAM_EPSILON,
+                             .decay = s->weight_decay,
+                             .grad_scale = clip < 1 ? clip : 1,
+                             .step = t->state->step + 1};
+    team_run(s->threads, adamw_lane, &u);
+    t->state->step++;
+    r->step = t->state->step;
+    return STATUS_OK;
+}
+
+static enum status log_step(struct trainer *t, const struct trainer_step *r, struct error *err)
+{
+    const struct config *c = &t->model->config;
+    json_t *record = metrics_record("step", r->step);
+    metrics_put(&record, "loss", r->loss);
+    metrics_put(&record, "lr", r->lr);
+    metrics_put(&record, "grad_norm", r->grad_norm);
+    metrics_put(&record, "tokens_per_s", r->tokens_per_s);
+    metrics_put_grid(&record, "entropy", t->learner.entropy, c->n_layer, c->n_head);
+    metrics_put_grid(&record, "max_score", t->learner.max_score, c->n_layer, c->n_head);
+    return metrics_append(&t->metrics, record, err);
+}
+
+static enum status log_eval(struct trainer *t, const struct trainer_eval *e, struct error *err)
+{
+    json_t *record = metrics_record("eval", e->step);
+    metrics_put(&record, "train_loss", e->train_loss);
+    metrics_put(&record, "val_loss", e->val_loss);
+    metrics_put_text(&record, "check", t->state->check, strlen(t->state->check));
+    metrics_put_text(&record, "sample", e->sample, e->sample_bytes);
+    return metrics_append(&t->metrics, record, err);
+}
+
+static enum status evaluate_now(struct trainer *t, const struct learner *learner, bool attention_known,
+                                struct error *err)
+{
+    struct state *state = t->state;
+    struct trainer_eval e = {.step = state->step, .leak = &t->leak, .sample = t->sample};
+    enum status s = learner->evaluate(learner->self, DATASET_TRAIN, &e.train_loss, err);
+    if (!s)
+        s = learner->evaluate(learner->self, DATASET_VAL, &e.val_loss, err);
+    if (!s)
+        s = leak_check(&t->leak, t->model, &t->work, LEAK_QUICK, t->settings.seed, (uint32_t)state->step, err);
+    if (!s && t->leak.leak && !t->settings.allow_leak)
+        s = leak_error(t, err);
+    if (s)
+        return s;
+    state->leaky |= t->leak.leak;
+    char verdict[sizeof err->message];
+    leak_describe(verdict, sizeof verdict, &t->leak);
+    s = state_set_check(state, verdict, err);
+    if (!s)
+        s = sample_text(t->sample, &e.sample_bytes, t->model, t->tokenizer, t->settings.sample_size, t->settings.seed,
+                        t->settings.threads, err);
+    if (s)
+        return s;
+    e.best = e.val_loss < state->best_loss || (isnan(state->best_loss) && !isnan(e.val_loss));
+    if (e.best) {
+        state->best_loss = e.val_loss;
+        state->best_step = state->step;
+    }
+    if (attention_known) {
+        e.entropy = t->learner.entropy;
+        e.max_score = t->learner.max_score;
+    }
+    s = log_eval(t, &e, err);
+    if (!s)
+        t->events.eval(t->events.context, &e);
+    return s;
+}
+
+static enum status save(struct trainer *t, struct error *err)
+{
+    struct state *state = t->state;
+    state->seconds = t->seconds_before + clock_seconds() - t->started;
+    json_t *json = state_to_json(state);
+    if (!json)
+        return fail(err, STATUS_MEMORY, "the run's state was refused memory");
+    enum status s = checkpoint_write(t->dir, state->step, t->model, t->tokenizer, &t->moments, json, err);
+    json_decref(json);
+    if (!s)
+        s = run_link(t->dir, state->step, state->best_step, err);
+    if (!s)
+        s = run_prune(t->dir, t->settings.keep, state->step, state->best_step, err);
+    if (!s)
+        t->saved = state->step;
+    if (!s)
+        t->events.saved(t->events.context, state->step, t->dir);
+    return s;
+}
+
+/* Rate since the last report, and the time that is left at that rate. */
+struct rate {
+    double since;
+    size_t step;
+};
+
+static void measure_rate(const struct trainer *t, struct trainer_step *r, struct rate *rate, size_t end)
+{
+    const double now = clock_seconds(), passed = now - rate->since;
+    const double tokens = (double)(t->settings.batch_size * t->settings.grad_accum * t->model->config.block_size);
+    const double steps = (double)(r->step - rate->step);
+    r->tokens_per_s = passed > 0 ? steps * tokens / passed : 0;
+    r->seconds_left = steps > 0 ? passed / steps * (double)(end - r->step) : 0;
+}
+
+static bool due(size_t step, size_t interval)
+{
+    return interval > 0 && step % interval == 0;
+}
+
+static enum status loop(struct trainer *t, const struct learner *learner, size_t end, struct error *err)
+{
+    const struct trainer_settings *s = &t->settings;
+    struct state *state = t->state;
+    struct rate rate = {clock_seconds(), state->step};
+    while (state->step < end) {
+        struct trainer_step r;
+        enum status status = update_once(t, learner, &r, err);
+        if (status)
+            return status;
+        r.logged = r.step == 1 || due(r.step, s->log_interval) || r.step == end;
+        measure_rate(t, &r, &rate, end);
+        const bool eval_due = due(r.step, s->eval_interval) || r.step == s->schedule.steps;
+        if (r.logged || eval_due)
+            gpt_learner_attention(&t->learner);
+        if (r.logged)
+            status = log_step(t, &r, err);
+        if (status)
+            return status;
+        t->events.step(t->events.context, &r);
+        if (r.logged)
+            rate = (struct rate){clock_seconds(), r.step};
+        const bool stop = t->events.interrupted(t->events.context);
+        const bool late = s->max_time > 0 && clock_seconds() - t->started >= s->max_time;
+        if (eval_due) {
+            status = evaluate_now(t, learner, true, err);
+            if (status)
+                return status;
+        }
+        if (eval_due || due(r.step, s->save_every) || r.step == end || stop || late) {
+            status = save(t, err);
+            if (status)
+                return status;
+            rate = (struct rate){clock_seconds(), r.step}; /* the time of evaluating and saving is not training's */
+        }
+        if (stop)
+            return fail(err, STATUS_INTERRUPTED, "interrupted after step %zu, which is saved: go on with --resume %s",
+                        r.step, t->dir);
+        if (late) {
+            t->events.note(t->events.context, "the time is up (--max-time): saved and stopped");
+            break;
+        }
+    }
+    return STATUS_OK;
+}
+
+enum status trainer_run(struct trainer *t, struct error *err)
+{
+    const struct trainer_settings *s = &t->settings;
+    const struct learner learner = gpt_learner_interface(&t->learner);
+    const size_t first = t->state->step;
+    t->started = clock_seconds();
+    t->seconds_before = t->state->seconds;
+    t->saved = first;
+    enum status status = metrics_open(&t->metrics, t->dir, first == 0 ? -1 : (long long)first, err);
+    if (!status && first == 0)
+        status = evaluate_now(t, &learner, false, err);
+    if (!status && first == 0)
+        status = save(t, err); /* the early write test: a full disk shows now, not in an hour */
+    size_t end = s->schedule.steps;
+    if (s->stop_after && s->stop_after < end)
+        end = s->stop_after;
+    if (!status)
+        status = loop(t, &learner, end, err);
+    struct error closing;
+    const enum status closed = metrics_close(&t->metrics, &closing);
+    if (!status && closed) {
+        *err = closing;
+        status = closed;
+    }
+    return status;
+}
