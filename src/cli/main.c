@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/help.h"
 #include "cli/version.h"
+#include "kernels/gemm.h"
 
 /* A standard stream that comes closed would be given to the next file opened, a checkpoint perhaps. Its number is
  * taken by an end of /dev/null on which the wrong direction fails, so that output to it is reported as lost. */
@@ -53,6 +54,7 @@ static int run(const struct command *c, int argc, char **argv)
         puts("nopeek " NOPEEK_VERSION);
     } else {
         s = command_check_operands(c, &options, &err);
+        gemm_setup();
         if (s == STATUS_OK)
             s = c->run(&options, settings, &err);
     }

@@ -1,0 +1,198 @@
+/* nopeek info: what a run or a checkpoint is. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/heads.h"
+#include "cli/human.h"
+#include "cli/saved.h"
+#include "io/metrics.h"
+
+struct settings {
+    bool json;
+};
+
+static const struct option_spec options_table[] = {
+    {.name = "json",
+     .type = OPTION_FLAG,
+     .offset = offsetof(struct settings, json),
+     .help = "print one JSON object instead"},
+    OPTION_END,
+};
+
+static const struct command_example examples[] = {
+    {"The latest checkpoint of a run", "info run"},
+    {"The best one", "info run/best"},
+    {NULL, NULL},
+};
+
+static double number_of(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : (double)NAN;
+}
+
+/* Fills an (L,H) table from nested arrays of numbers and nulls; false when they have another shape. */
+static bool table_from_json(double *out, const json_t *rows, size_t L, size_t H)
+{
+    if (json_array_size(rows) != L)
+        return false;
+    for (size_t layer = 0; layer < L; layer++) {
+        const json_t *row = json_array_get(rows, layer);
+        if (json_array_size(row) != H)
+            return false;
+        for (size_t h = 0; h < H; h++) {
+            const json_t *value = json_array_get(row, h);
+            out[layer * H + h] = json_is_number(value) ? json_number_value(value) : (double)NAN;
+        }
+    }
+    return true;
+}
+
+static void print_heads(const json_t *step_record, const struct config *c)
+{
+    const size_t n = c->n_layer * c->n_head;
+    double *entropy = calloc(n, sizeof *entropy), *max_score = calloc(n, sizeof *max_score);
+    if (entropy && max_score &&
+        table_from_json(entropy, json_object_get(step_record, "entropy"), c->n_layer, c->n_head) &&
+        table_from_json(max_score, json_object_get(step_record, "max_score"), c->n_layer, c->n_head)) {
+        const struct heads heads = {c->n_layer, c->n_head, entropy, max_score};
+        putchar('\n');
+        heads_print(stdout, &heads, NULL);
+    }
+    free(entropy);
+    free(max_score);
+}
+
+static void print_model(const struct saved *s)
+{
+    const struct gpt *g = &s->checkpoint.model;
+    const struct config *c = &g->config;
+    char size[HUMAN_SIZE];
+    printf("checkpoint  %s\n", s->checkpoint.path);
+    printf("model       %zu layers, %zu heads of %zu, %zu channels, context %zu\n", c->n_layer, c->n_head, c->head_size,
+           c->n_embd, c->block_size);
+    printf("            %s biases, %s output matrix, dropout %g\n", c->bias ? "with" : "without",
+           c->tied ? "tied" : "separate", c->dropout);
+    printf("parameters  %s\n", human_count(size, g->table.size));
+    printf("vocabulary  %zu %s\n", c->vocab_size,
+           s->checkpoint.tokenizer.kind == TOKENIZER_BYTES ? "bytes" : "characters");
+}
+
+static void print_training(const struct saved *s, const json_t *step_record, const json_t *eval_record)
+{
+    const json_t *paths = saved_text_paths(s), *path;
+    size_t i, step, best_step;
+    double best_loss;
+    if (paths)
+        printf("text       ");
+    json_array_foreach(paths, i, path)
+    {
+        printf(" %s", json_string_value(path));
+    }
+    if (paths)
+        putchar('\n');
+    if (saved_text_hash(s))
+        printf("text hash   %s\n", saved_text_hash(s));
+    if (!saved_step(s, &step)) {
+        printf("training    no record: this checkpoint can be used, not resumed\n");
+        return;
+    }
+    printf("step        %zu\n", step);
+    if (!isnan(number_of(step_record, "loss")))
+        printf("batch loss  %.4f\n", number_of(step_record, "loss"));
+    if (!isnan(number_of(eval_record, "train_loss")))
+        printf("train loss  %.4f\n", number_of(eval_record, "train_loss"));
+    if (!isnan(number_of(eval_record, "val_loss")))
+        printf("val loss    %.4f\n", number_of(eval_record, "val_loss"));
+    if (saved_best(s, &best_step, &best_loss))
+        printf("best        %.4f at step %zu\n", best_loss, best_step);
+}
+
+static void print_leak(const struct saved *s, const json_t *eval_record)
+{
+    const char *check = json_string_value(json_object_get(eval_record, "check"));
+    if (saved_leaky(s))
+        printf("leak        TRAINED WITH A LEAK: every symbol saw the ones after it; the losses mean nothing\n");
+    else if (check)
+        printf("leak check  %s\n", check);
+}
+
+static enum status print_json(const struct saved *s, const json_t *step_record, const json_t *eval_record,
+                              struct error *err)
+{
+    const struct gpt *g = &s->checkpoint.model;
+    const struct config *c = &g->config;
+    json_t *o = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:f, s:I, s:s, s:b}", "checkpoint",
+                          s->checkpoint.path, "n_layer", (json_int_t)c->n_layer, "n_head", (json_int_t)c->n_head,
+                          "n_embd", (json_int_t)c->n_embd, "head_size", (json_int_t)c->head_size, "block_size",
+                          (json_int_t)c->block_size, "vocab_size", (json_int_t)c->vocab_size, "bias", c->bias, "tied",
+                          c->tied, "dropout", c->dropout, "parameters", (json_int_t)g->table.size, "tokens",
+                          s->checkpoint.tokenizer.kind == TOKENIZER_BYTES ? "byte" : "char", "leak", saved_leaky(s));
+    if (!o)
+        return fail(err, STATUS_MEMORY, "info: out of memory");
+    size_t step, best_step;
+    double best_loss;
+    const bool has_step = saved_step(s, &step), has_best = saved_best(s, &best_step, &best_loss);
+    json_object_set_new(o, "step", has_step ? json_integer((json_int_t)step) : json_null());
+    json_object_set_new(o, "batch_loss", metrics_number(number_of(step_record, "loss")));
+    json_object_set_new(o, "train_loss", metrics_number(number_of(eval_record, "train_loss")));
+    json_object_set_new(o, "val_loss", metrics_number(number_of(eval_record, "val_loss")));
+    json_object_set_new(o, "best_step", has_best ? json_integer((json_int_t)best_step) : json_null());
+    json_object_set_new(o, "best_loss", has_best ? metrics_number(best_loss) : json_null());
+    const char *hash = saved_text_hash(s);
+    const json_t *paths = saved_text_paths(s);
+    json_object_set_new(o, "text", paths ? json_deep_copy(paths) : json_null());
+    json_object_set_new(o, "text_hash", hash ? json_string(hash) : json_null());
+    for (size_t i = 0; i < 2; i++) {
+        const char *key = i ? "max_score" : "entropy";
+        json_t *value = json_object_get(step_record, key);
+        json_object_set_new(o, key, value ? json_incref(value) : json_null());
+    }
+    json_t *check = json_object_get(eval_record, "check");
+    json_object_set_new(o, "check", check ? json_incref(check) : json_null());
+    json_dumpf(o, stdout, JSON_COMPACT);
+    putchar('\n');
+    json_decref(o);
+    return STATUS_OK;
+}
+
+static enum status run(struct options *options, void *settings, struct error *err)
+{
+    const struct settings *chosen = settings;
+    struct saved saved;
+    enum status s = saved_open(&saved, options->operand[0], err);
+    if (s != STATUS_OK)
+        return s;
+    json_t *step_record = saved_record(&saved, "step"), *eval_record = saved_record(&saved, "eval");
+    if (chosen->json) {
+        s = print_json(&saved, step_record, eval_record, err);
+    } else {
+        print_model(&saved);
+        print_training(&saved, step_record, eval_record);
+        print_leak(&saved, eval_record);
+        print_heads(step_record, &saved.checkpoint.model.config);
+    }
+    json_decref(step_record);
+    json_decref(eval_record);
+    saved_close(&saved);
+    return s;
+}
+
+const struct command cmd_info = {
+    .name = "info",
+    .summary = "says what a run or checkpoint is",
+    .operands = "RUN",
+    .min_operands = 1,
+    .max_operands = 1,
+    .about =
+        "Prints a model's shape and size, the text it was trained on, its step and losses, what its attention heads "
+        "do, and whether it was trained with a leak. RUN is a run directory, whose latest checkpoint is taken, or "
+        "one checkpoint folder, such as RUN/best.",
+    .options = options_table,
+    .settings_size = sizeof(struct settings),
+    .examples = examples,
+    .run = run,
+};
