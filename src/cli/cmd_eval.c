@@ -74,8 +74,7 @@ struct job {
     const struct settings *settings;
     struct saved saved;
     struct dataset data;
-    size_t begin, end, T, stride, step;
-    bool has_step;
+    size_t begin, end, T, stride;
     struct evaluation result;
     double bits_per_char;
     struct terminal terminal;
@@ -85,33 +84,26 @@ struct job {
 /* The text: what the command line names, else the one that the run remembers, which must not have changed. */
 static enum status open_text(struct job *j, const struct options *options, struct error *err)
 {
-    double split = j->settings->val_split;
-    if (!options_given(options, "val-split"))
-        (void)saved_val_split(&j->saved, &split);
+    const bool given = options_given(options, "val-split");
+    const double split = given ? j->settings->val_split : saved_val_split(&j->saved, j->settings->val_split);
     struct tokenizer *tokenizer = &j->saved.checkpoint.tokenizer;
     if (options->operands > 1)
         return dataset_open(&j->data, tokenizer, options->operand + 1, options->operands - 1, split, err);
 
-    const json_t *recorded = saved_text_paths(&j->saved);
-    if (!recorded)
+    const struct state *state = &j->saved.state;
+    if (!j->saved.has_state || state->n_texts == 0)
         return fail(err, STATUS_USAGE, "eval: %s does not say what text it was trained on: name a TEXT",
                     options->operand[0]);
-    const size_t n = json_array_size(recorded);
-    const char **paths = calloc(n, sizeof *paths);
-    if (!paths)
-        return fail(err, STATUS_MEMORY, "eval: out of memory");
-    for (size_t i = 0; i < n; i++)
-        paths[i] = json_string_value(json_array_get(recorded, i));
-    enum status s = STATUS_OK;
-    if (strcmp(paths[0], "-") == 0)
-        s = fail(err, STATUS_USAGE, "eval: %s was trained on standard input: name a TEXT", options->operand[0]);
-    else if ((s = dataset_open(&j->data, tokenizer, paths, n, split, err)) != STATUS_OK)
-        fail_within(err, s, "the text of the run (name another TEXT if it has moved)");
-    const char *hash = saved_text_hash(&j->saved);
-    if (s == STATUS_OK && hash && strcmp(hash, j->data.hash) != 0)
-        s = fail(err, STATUS_FORMAT,
-                 "%s has changed since the run was trained: name it as TEXT to evaluate it as it is now", paths[0]);
-    free(paths);
+    if (strcmp(state->text[0], "-") == 0)
+        return fail(err, STATUS_USAGE, "eval: %s was trained on standard input: name a TEXT", options->operand[0]);
+    const enum status s =
+        dataset_open(&j->data, tokenizer, (const char *const *)state->text, state->n_texts, split, err);
+    if (s != STATUS_OK)
+        return fail_within(err, s, "the text of the run (if it has moved, name it as TEXT)");
+    if (strcmp(state->text_hash, j->data.hash) != 0)
+        return fail(err, STATUS_FORMAT,
+                    "%s has changed since the run was trained: name it as TEXT to evaluate it as it is now",
+                    state->text[0]);
     return s;
 }
 
@@ -207,12 +199,12 @@ static enum status print_json(const struct job *j, struct error *err)
         json_array_append_new(positions, json_pack("{s:I, s:I, s:o, s:I}", "first", (json_int_t)r.first, "last",
                                                    (json_int_t)r.last, "loss", metrics_number(r.loss), "tokens",
                                                    (json_int_t)r.tokens));
-    json_t *object =
-        json_pack("{s:o, s:o, s:o, s:I, s:s, s:I, s:I, s:o, s:o}", "loss", metrics_number(j->result.loss),
-                  "bits_per_char", metrics_number(j->bits_per_char), "perplexity", metrics_number(exp(j->result.loss)),
-                  "tokens", (json_int_t)j->result.tokens, "part", parts[j->settings->part], "context", (json_int_t)j->T,
-                  "stride", (json_int_t)j->stride, "step",
-                  j->has_step ? json_integer((json_int_t)j->step) : json_null(), "by_position", positions);
+    json_t *object = json_pack("{s:o, s:o, s:o, s:I, s:s, s:I, s:I, s:o, s:o}", "loss", metrics_number(j->result.loss),
+                               "bits_per_char", metrics_number(j->bits_per_char), "perplexity",
+                               metrics_number(exp(j->result.loss)), "tokens", (json_int_t)j->result.tokens, "part",
+                               parts[j->settings->part], "context", (json_int_t)j->T, "stride", (json_int_t)j->stride,
+                               "step", j->saved.has_state ? json_integer((json_int_t)j->saved.state.step) : json_null(),
+                               "by_position", positions);
     if (!object)
         return fail(err, STATUS_MEMORY, "eval: out of memory");
     json_dumpf(object, stdout, JSON_COMPACT);
@@ -260,7 +252,6 @@ static enum status run(struct options *options, void *settings, struct error *er
     enum status s = saved_open(&j.saved, options->operand[0], err);
     if (s != STATUS_OK)
         return s;
-    j.has_step = saved_step(&j.saved, &j.step);
     s = open_text(&j, options, err);
     if (s == STATUS_OK) {
         saved_warn(&j.saved);

@@ -6,13 +6,13 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/rng.h"
 #include "base/team.h"
 #include "cli/command.h"
 #include "cli/saved.h"
 #include "cli/stream.h"
 #include "model/decode.h"
 #include "model/sample.h"
+#include "train/sample_text.h"
 
 struct settings {
     const char *prompt, *prompt_file, *stop;
@@ -147,19 +147,6 @@ static enum status read_prompt(struct prompt *p, const struct settings *s, struc
     return status;
 }
 
-/* The id of the line end, where the vocabulary has one. */
-static bool find_newline(const struct tokenizer *t, uint32_t *id)
-{
-    for (size_t i = 0; i < t->size; i++) {
-        uint8_t bytes[4];
-        if (tokenizer_decode(t, (uint32_t)i, bytes) == 1 && bytes[0] == '\n') {
-            *id = (uint32_t)i;
-            return true;
-        }
-    }
-    return false;
-}
-
 static enum status check_stop(const char *stop, const struct tokenizer *t, struct error *err)
 {
     if (!stop)
@@ -199,15 +186,14 @@ static enum status write_text(struct writer *w, const struct prompt *p, struct e
     const real *logits = NULL;
     if (p->count > 0) {
         logits = decode_append(&w->decode, p->ids, p->count);
-    } else if (find_newline(w->tokenizer, &next)) {
-        logits = decode_append(&w->decode, &next, 1);
     } else if (s->n > 0) {
-        const struct rng_site site = {.seed = s->sample.seed, .purpose = RNG_SAMPLE};
-        next = (uint32_t)rng_below(&site, 0, w->V);
-        if (write_symbol(w, next))
+        next = sample_text_start(w->tokenizer, s->sample.seed);
+        uint8_t bytes[4];
+        const bool line_end = tokenizer_decode(w->tokenizer, next, bytes) == 1 && bytes[0] == '\n';
+        if (!line_end && write_symbol(w, next)) /* a drawn symbol is the text's first */
             return STATUS_OK;
+        written = !line_end;
         logits = decode_append(&w->decode, &next, 1);
-        written = 1;
     }
     for (; written < s->n && !ferror(stdout); written++) {
         const enum status status =

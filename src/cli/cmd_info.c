@@ -81,47 +81,76 @@ static void print_model(const struct saved *s)
            s->checkpoint.tokenizer.kind == TOKENIZER_BYTES ? "bytes" : "characters");
 }
 
+static void print_text(const struct state *state)
+{
+    if (state->n_texts == 0)
+        return;
+    char symbols[HUMAN_SIZE], bytes[HUMAN_SIZE];
+    printf("text       ");
+    for (size_t i = 0; i < state->n_texts; i++)
+        printf(" %s", state->text[i]);
+    printf("\n            %s symbols, %s, hash %s\n", human_count(symbols, state->text_symbols),
+           human_bytes(bytes, state->text_bytes), state->text_hash);
+}
+
 static void print_training(const struct saved *s, const json_t *step_record, const json_t *eval_record)
 {
-    const json_t *paths = saved_text_paths(s), *path;
-    size_t i, step, best_step;
-    double best_loss;
-    if (paths)
-        printf("text       ");
-    json_array_foreach(paths, i, path)
-    {
-        printf(" %s", json_string_value(path));
-    }
-    if (paths)
-        putchar('\n');
-    if (saved_text_hash(s))
-        printf("text hash   %s\n", saved_text_hash(s));
-    if (!saved_step(s, &step)) {
+    const struct state *state = &s->state;
+    if (!s->has_state) {
         printf("training    no record: this checkpoint can be used, not resumed\n");
         return;
     }
-    printf("step        %zu\n", step);
+    print_text(state);
+    char time[HUMAN_SIZE];
+    printf("step        %zu, after %s of training\n", state->step, human_duration(time, state->seconds));
     if (!isnan(number_of(step_record, "loss")))
         printf("batch loss  %.4f\n", number_of(step_record, "loss"));
     if (!isnan(number_of(eval_record, "train_loss")))
         printf("train loss  %.4f\n", number_of(eval_record, "train_loss"));
     if (!isnan(number_of(eval_record, "val_loss")))
         printf("val loss    %.4f\n", number_of(eval_record, "val_loss"));
-    if (saved_best(s, &best_step, &best_loss))
-        printf("best        %.4f at step %zu\n", best_loss, best_step);
+    if (state->best_step != STATE_NO_STEP)
+        printf("best        %.4f at step %zu\n", state->best_loss, state->best_step);
 }
 
-static void print_leak(const struct saved *s, const json_t *eval_record)
+static void print_leak(const struct saved *s)
 {
-    const char *check = json_string_value(json_object_get(eval_record, "check"));
     if (saved_leaky(s))
-        printf("leak        TRAINED WITH A LEAK: every symbol saw the ones after it; the losses mean nothing\n");
-    else if (check)
-        printf("leak check  %s\n", check);
+        printf("leak        TRAINED WITH A LEAK: symbols saw the ones after them; the losses mean nothing\n");
+    if (s->has_state && s->state.check)
+        printf("leak check  %s\n", s->state.check);
 }
 
-static enum status print_json(const struct saved *s, const json_t *step_record, const json_t *eval_record,
-                              struct error *err)
+/* What the state and the log say, into the object. */
+static void add_training(json_t *o, const struct saved *s, json_t *step_record, const json_t *eval_record)
+{
+    json_object_set_new(o, "batch_loss", metrics_number(number_of(step_record, "loss")));
+    json_object_set_new(o, "train_loss", metrics_number(number_of(eval_record, "train_loss")));
+    json_object_set_new(o, "val_loss", metrics_number(number_of(eval_record, "val_loss")));
+    const char *const grids[] = {"entropy", "max_score"};
+    for (size_t i = 0; i < 2; i++) {
+        json_t *grid = json_object_get(step_record, grids[i]);
+        json_object_set_new(o, grids[i], grid ? json_incref(grid) : json_null());
+    }
+    const struct state *state = &s->state;
+    if (!s->has_state)
+        return;
+    const bool best = state->best_step != STATE_NO_STEP;
+    json_object_set_new(o, "step", json_integer((json_int_t)state->step));
+    json_object_set_new(o, "seconds", metrics_number(state->seconds));
+    json_object_set_new(o, "best_step", best ? json_integer((json_int_t)state->best_step) : json_null());
+    json_object_set_new(o, "best_loss", best ? metrics_number(state->best_loss) : json_null());
+    json_object_set_new(o, "check", state->check ? json_string(state->check) : json_null());
+    json_t *paths = json_array();
+    for (size_t i = 0; i < state->n_texts; i++)
+        json_array_append_new(paths, json_string(state->text[i]));
+    json_object_set_new(o, "text", paths);
+    json_object_set_new(o, "text_hash", json_string(state->text_hash));
+    json_object_set_new(o, "text_symbols", json_integer((json_int_t)state->text_symbols));
+    json_object_set_new(o, "settings", state->settings ? json_incref(state->settings) : json_null());
+}
+
+static enum status print_json(const struct saved *s, json_t *step_record, const json_t *eval_record, struct error *err)
 {
     const struct gpt *g = &s->checkpoint.model;
     const struct config *c = &g->config;
@@ -133,26 +162,7 @@ static enum status print_json(const struct saved *s, const json_t *step_record, 
                           s->checkpoint.tokenizer.kind == TOKENIZER_BYTES ? "byte" : "char", "leak", saved_leaky(s));
     if (!o)
         return fail(err, STATUS_MEMORY, "info: out of memory");
-    size_t step, best_step;
-    double best_loss;
-    const bool has_step = saved_step(s, &step), has_best = saved_best(s, &best_step, &best_loss);
-    json_object_set_new(o, "step", has_step ? json_integer((json_int_t)step) : json_null());
-    json_object_set_new(o, "batch_loss", metrics_number(number_of(step_record, "loss")));
-    json_object_set_new(o, "train_loss", metrics_number(number_of(eval_record, "train_loss")));
-    json_object_set_new(o, "val_loss", metrics_number(number_of(eval_record, "val_loss")));
-    json_object_set_new(o, "best_step", has_best ? json_integer((json_int_t)best_step) : json_null());
-    json_object_set_new(o, "best_loss", has_best ? metrics_number(best_loss) : json_null());
-    const char *hash = saved_text_hash(s);
-    const json_t *paths = saved_text_paths(s);
-    json_object_set_new(o, "text", paths ? json_deep_copy(paths) : json_null());
-    json_object_set_new(o, "text_hash", hash ? json_string(hash) : json_null());
-    for (size_t i = 0; i < 2; i++) {
-        const char *key = i ? "max_score" : "entropy";
-        json_t *value = json_object_get(step_record, key);
-        json_object_set_new(o, key, value ? json_incref(value) : json_null());
-    }
-    json_t *check = json_object_get(eval_record, "check");
-    json_object_set_new(o, "check", check ? json_incref(check) : json_null());
+    add_training(o, s, step_record, eval_record);
     json_dumpf(o, stdout, JSON_COMPACT);
     putchar('\n');
     json_decref(o);
@@ -172,7 +182,7 @@ static enum status run(struct options *options, void *settings, struct error *er
     } else {
         print_model(&saved);
         print_training(&saved, step_record, eval_record);
-        print_leak(&saved, eval_record);
+        print_leak(&saved);
         print_heads(step_record, &saved.checkpoint.model.config);
     }
     json_decref(step_record);

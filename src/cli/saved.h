@@ -1,22 +1,24 @@
-/* A saved model as commands meet it: RUN resolved and read, and what its trainer_state.json and metrics.jsonl say.
- * The keys of both files that the command line reads stand in saved.c and nowhere else. */
+/* A saved model as commands meet it: RUN resolved and read, what its trainer_state.json says, and records of its
+ * metrics.jsonl. */
 #ifndef CLI_SAVED_H
 #define CLI_SAVED_H
 
 #include <jansson.h>
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "base/status.h"
 #include "store/checkpoint.h"
+#include "store/state.h"
 
 struct saved {
     struct checkpoint checkpoint;
+    bool has_state; /* false for a model that comes from elsewhere; then `state` is empty */
+    struct state state;
     char *run; /* the run directory, or NULL for a checkpoint folder that stands alone */
 };
 
 /* Reads RUN: a run directory (its highest complete step) or one checkpoint folder; no optimizer state. Errors as
- * run_find and checkpoint_read. On failure nothing is left open. */
+ * run_find, checkpoint_read and state_from_json. On failure nothing is left open. */
 enum status saved_open(struct saved *s, const char *run, struct error *err);
 void saved_close(struct saved *s);
 
@@ -26,15 +28,8 @@ bool saved_leaky(const struct saved *s);
 /* One line on stderr when saved_leaky: what its figures are worth. */
 void saved_warn(const struct saved *s);
 
-/* False, with *out untouched, when the state does not say. */
-bool saved_step(const struct saved *s, size_t *out);
-bool saved_best(const struct saved *s, size_t *step, double *loss);
-bool saved_val_split(const struct saved *s, double *out);
-
-/* The text it was trained on: its paths as a JSON array of strings, and its hash; NULL when the state does not say.
- * Borrowed. */
-const json_t *saved_text_paths(const struct saved *s);
-const char *saved_text_hash(const struct saved *s);
+/* The share of the text that validates, as the run was trained; `otherwise` when its settings do not say. */
+double saved_val_split(const struct saved *s, double otherwise);
 
 /* The last record of this kind ("step", "eval") in metrics.jsonl that is not later than the checkpoint, as a new
  * reference; NULL when there is none. Lines that are no JSON objects are passed over. */
