@@ -16,6 +16,7 @@ CFLAGS ?= -O3 -g
 CPPFLAGS ?=
 LDFLAGS ?=
 OPENMP ?= auto
+PKG_CONFIG ?= pkg-config
 PREFIX ?= /usr/local
 DESTDIR ?=
 # address or undefined: build with that sanitizer. `make asan` and `make ubsan` set it, in folders of their own.
@@ -86,14 +87,14 @@ absolute = $(if $(filter /%,$(1)),$(1),$(CURDIR)/$(1))
 ifneq ($(filter-out help clean,$(or $(MAKECMDGOALS),all)),)
 STOP := $(shell CC=$(call quote,$(CC)) FLAGS=$(call quote,$(STD)) CFLAGS=$(call quote,$(CFLAGS)) \
     SANITIZE=$(call quote,$(SANITIZE_FLAGS)) CPPFLAGS=$(call quote,$(CPPFLAGS)) LDFLAGS=$(call quote,$(LDFLAGS)) \
-    OPENMP=$(call quote,$(OPENMP)) sh scripts/configure.sh $(BUILD))
+    OPENMP=$(call quote,$(OPENMP)) PKG_CONFIG=$(call quote,$(PKG_CONFIG)) sh scripts/configure.sh $(BUILD))
 ifneq ($(STOP),)
 $(error $(STOP))
 endif
 include $(BUILD)/config.mk $(BUILD)/config-test.mk
 # The folder's own place on this machine is compiled into the tests; the list of objects into the programs.
-$(shell for pair in place:$(call quote,$(CURDIR)) objects:$(call quote,$(CLI_OBJ) $(FLOAT_OBJ) $(FLOAT_TEST_OBJ) $(DOUBLE_TEST_OBJ)); do \
-    file=$(BUILD)/$${pair%%:*}; printf '%s\n' "$${pair#*:}" | cmp -s - "$$file" || printf '%s\n' "$${pair#*:}" >"$$file"; done)
+$(shell sh scripts/stamp.sh $(BUILD)/place $(call quote,$(CURDIR)))
+$(shell sh scripts/stamp.sh $(BUILD)/objects $(call quote,$(CLI_OBJ) $(FLOAT_OBJ) $(FLOAT_TEST_OBJ) $(DOUBLE_TEST_OBJ)))
 endif
 
 # Other people's headers are system headers: their warnings are theirs.
@@ -188,7 +189,7 @@ install: $(PROGRAM)
 
 # Only a folder that this Makefile filled is removed.
 clean:
-	@if [ -e $(BUILD)/config.mk ] || [ ! -e $(BUILD) ]; then rm -rf $(BUILD); \
+	@if [ $(BUILD) = build ] || [ -e $(BUILD)/config.mk ] || [ ! -e $(BUILD) ]; then rm -rf $(BUILD); \
 	else echo "clean: $(BUILD) was not made by this Makefile; remove it yourself" >&2; exit 1; fi
 
 help:
