@@ -65,7 +65,8 @@ double = $(1:%.c=$(BUILD)/double/%.o)
 FLOAT_OBJ := $(call float,$(SRC))
 DOUBLE_OBJ := $(call double,$(SRC))
 CLI_OBJ := $(call float,$(CLI))
-CLI_PARTS := $(filter-out %/main.o,$(CLI_OBJ)) # what tests of the command line link: a test program has its own main
+# Tests bring a main of their own.
+CLI_TEST_OBJ := $(filter-out %/cli/main.o,$(CLI_OBJ))
 FLOAT_TEST_OBJ := $(call float,$(FLOAT_TESTS) $(SUPPORT))
 DOUBLE_TEST_OBJ := $(call double,$(DOUBLE_TESTS) $(SUPPORT))
 # A planted fault has programs of its own, so that it never stays behind in the ordinary ones.
@@ -111,7 +112,7 @@ all: $(PROGRAM)
 
 $(PROGRAM): $(CLI_OBJ) $(FLOAT_OBJ) $(PLANT_PROGRAM_OBJ) $(BUILD)/objects
 	$(LINK) -o $@ $(filter %.o,$^) $(LIBS)
-$(TEST_FLOAT): $(FLOAT_TEST_OBJ) $(CLI_PARTS) $(FLOAT_OBJ) $(PLANT_TEST_OBJ) $(BUILD)/objects
+$(TEST_FLOAT): $(FLOAT_TEST_OBJ) $(CLI_TEST_OBJ) $(FLOAT_OBJ) $(PLANT_TEST_OBJ) $(BUILD)/objects
 	$(LINK) -o $@ $(filter %.o,$^) $(TEST_LIBS) $(LIBS)
 $(TEST_DOUBLE): $(DOUBLE_TEST_OBJ) $(DOUBLE_OBJ) $(PLANT_TEST_OBJ) $(BUILD)/objects
 	$(LINK) -o $@ $(filter %.o,$^) $(TEST_LIBS) $(LIBS)

@@ -13,14 +13,22 @@ rm -rf "$logs"
 mkdir -p "$logs" || exit 1
 logs=$(cd "$logs" && pwd) || exit 1
 
-# A path in these options is quoted, since blanks and colons part them.
-common="log_path=\"$logs/report\":print_stacktrace=1:halt_on_error=1"
+# A path in these options stands in quotes, since blanks and colons part them, and quotes cannot be escaped.
+case $logs in
+*\"*\'* | *\'*\"*)
+    echo "$sanitizer sanitizer: $logs: its options cannot hold a path with both kinds of quotes" >&2
+    exit 1
+    ;;
+*\"*) q="'" ;;
+*) q='"' ;;
+esac
+common="log_path=$q$logs/report$q:print_stacktrace=1:halt_on_error=1"
 address="$common:detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1"
 # LeakSanitizer is on by itself where it exists; asking for it elsewhere is an error there.
 case $(uname -s) in Linux) address="$address:detect_leaks=1" ;; esac
 export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}$address"
 suppressions=$(cd "$(dirname "$0")/../tests/support" && pwd)/leaks.supp
-export LSAN_OPTIONS="${LSAN_OPTIONS:+$LSAN_OPTIONS:}suppressions=\"$suppressions\":print_suppressions=0"
+export LSAN_OPTIONS="${LSAN_OPTIONS:+$LSAN_OPTIONS:}suppressions=$q$suppressions$q:print_suppressions=0"
 export UBSAN_OPTIONS="${UBSAN_OPTIONS:+$UBSAN_OPTIONS:}$common"
 
 sh "$(dirname "$0")/run_tests.sh" "$filter" "$@"
