@@ -24,17 +24,20 @@ struct checkpoint {
 };
 
 /* Writes DIR/step-NNNNNN (six digits or more): model.safetensors, config.json, tokenizer.json,
- * tokenizer_config.json, optimizer.safetensors, trainer_state.json. `state` is the trainer's object (borrowed);
- * "format", "step" and "files" (hash of every other file) are added to a copy of it.
- * STATUS_WRITE, STATUS_MEMORY. */
+ * tokenizer_config.json, optimizer.safetensors, trainer_state.json. `state` is the trainer's object (borrowed, may be
+ * NULL); "format", "step" and "files" (hash of every other file) are added to a copy of it. `moments` may be NULL:
+ * then there is no optimizer.safetensors, and nothing resumes from the folder. A step that is there is moved aside.
+ * STATUS_WRITE, STATUS_MEMORY, STATUS_RANGE. */
 enum status checkpoint_write(const char *dir, size_t step, const struct gpt *model, const struct tokenizer *tokenizer,
                              const struct checkpoint_moments *moments, const json_t *state, struct error *err);
 
-/* Reads one checkpoint folder. File hashes, where trainer_state.json has them, are verified; so are config
- * against tensor shapes, tokenizer size against vocab_size, zero biases of a model without them, finite weights.
+/* Reads one checkpoint folder, its own or of another program that fits (then state is NULL). File hashes, where
+ * trainer_state.json has them, are verified (the optimizer's only when it is read); so are config against tensor
+ * shapes before memory is taken, tokenizer size against vocab_size, zero biases of a model without them, finite
+ * weights, and the folder's name against the step.
  *   with_optimizer  also reads the moments; a folder without them is refused (STATUS_FORMAT: it can be sampled
  *                   from, but not resumed)
- * STATUS_OPEN, STATUS_FORMAT, STATUS_NONFINITE, STATUS_MEMORY. On failure c is left empty. */
+ * STATUS_OPEN, STATUS_FORMAT, STATUS_RANGE, STATUS_NONFINITE, STATUS_MEMORY. On failure c is left empty. */
 enum status checkpoint_read(struct checkpoint *c, const char *folder, bool with_optimizer, struct error *err);
 void checkpoint_free(struct checkpoint *c);
 

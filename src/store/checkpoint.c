@@ -1,0 +1,379 @@
+#include "store/checkpoint.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/hash.h"
+#include "io/commit.h"
+#include "io/mapped.h"
+#include "io/safetensors.h"
+#include "store/hf_config.h"
+#include "store/run.h"
+#include "store/tensors.h"
+
+#define STATE_FORMAT 1
+#define MODEL_FILE "model.safetensors"
+#define OPTIMIZER_FILE "optimizer.safetensors"
+#define CONFIG_FILE "config.json"
+#define TOKENIZER_FILE "tokenizer.json"
+#define STATE_FILE "trainer_state.json"
+
+static enum status fail_memory(struct error *err, const char *what)
+{
+    return fail(err, STATUS_MEMORY, "%s: memory was refused", what);
+}
+
+/* ---- writing ---- */
+
+/* One file of the folder; its hash goes into `files`. */
+static enum status write_file(struct commit *c, json_t *files, const char *file, const void *bytes, size_t n,
+                              struct error *err)
+{
+    char hash[HASH_TEXT_SIZE];
+    hash_bytes(hash, bytes, n);
+    if (json_object_set_new(files, file, json_string(hash)) != 0)
+        return fail_memory(err, file);
+    return commit_write(c, file, bytes, n, err);
+}
+
+/* Takes the reference to json, which may be NULL: memory was refused then. */
+static enum status write_json(struct commit *c, json_t *files, const char *file, json_t *json, struct error *err)
+{
+    char *text = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
+    json_decref(json);
+    if (!text)
+        return fail_memory(err, file);
+    const size_t n = strlen(text);
+    text[n] = '\n'; /* in place of the terminating zero */
+    const enum status s = write_file(c, files, file, text, n + 1, err);
+    free(text);
+    return s;
+}
+
+static enum status write_model(struct commit *c, json_t *files, const struct gpt *model, struct error *err)
+{
+    uint8_t *bytes;
+    size_t size;
+    enum status s = tensors_build_model(&bytes, &size, model, err);
+    if (s != STATUS_OK)
+        return s;
+    s = write_file(c, files, MODEL_FILE, bytes, size, err);
+    free(bytes);
+    return s;
+}
+
+static enum status write_optimizer(struct commit *c, json_t *files, const struct params_table *table,
+                                   const struct checkpoint_moments *moments, struct error *err)
+{
+    uint8_t *bytes;
+    size_t size;
+    enum status s = tensors_build_moments(&bytes, &size, table, moments->m, moments->v, err);
+    if (s != STATUS_OK)
+        return s;
+    s = write_file(c, files, OPTIMIZER_FILE, bytes, size, err);
+    free(bytes);
+    return s;
+}
+
+/* The caller's keys between ours; NULL when memory is refused. */
+static json_t *state_json(const json_t *state, size_t step, const json_t *files)
+{
+    json_t *out = json_pack("{s:i, s:I}", "format", STATE_FORMAT, "step", (json_int_t)step);
+    if (out && (!state || json_object_update_missing(out, (json_t *)(uintptr_t)state) == 0) &&
+        json_object_set_new(out, "files", json_deep_copy(files)) == 0)
+        return out;
+    json_decref(out);
+    return NULL;
+}
+
+static enum status write_files(struct commit *c, json_t *files, size_t step, const struct gpt *model,
+                               const struct tokenizer *tokenizer, const struct checkpoint_moments *moments,
+                               const json_t *state, struct error *err)
+{
+    enum status s = write_json(c, files, CONFIG_FILE, hf_config_make(&model->config), err);
+    if (s == STATUS_OK)
+        s = write_json(c, files, TOKENIZER_FILE, tokenizer_to_json(tokenizer), err);
+    if (s == STATUS_OK)
+        s = write_json(c, files, "tokenizer_config.json", tokenizer_config_json(tokenizer, model->config.block_size),
+                       err);
+    if (s == STATUS_OK)
+        s = write_model(c, files, model, err);
+    if (s == STATUS_OK && moments)
+        s = write_optimizer(c, files, &model->table, moments, err);
+    if (s == STATUS_OK)
+        s = write_json(c, files, STATE_FILE, state_json(state, step, files), err);
+    return s;
+}
+
+enum status checkpoint_write(const char *dir, size_t step, const struct gpt *model, const struct tokenizer *tokenizer,
+                             const struct checkpoint_moments *moments, const json_t *state, struct error *err)
+{
+    char name[RUN_STEP_NAME_SIZE];
+    run_step_name(name, step);
+    json_t *files = json_object();
+    if (!files)
+        return fail_memory(err, name);
+    struct commit c;
+    enum status s = commit_begin(&c, dir, name, err);
+    if (s == STATUS_OK) {
+        s = write_files(&c, files, step, model, tokenizer, moments, state, err);
+        if (s == STATUS_OK)
+            s = commit_finish(&c, err);
+        else
+            commit_abort(&c);
+    }
+    json_decref(files);
+    return s;
+}
+
+/* ---- reading: the JSON files ---- */
+
+static enum status parse_mapped(json_t **out, const char *path, const struct mapped *file, struct error *err)
+{
+    json_error_t why = {.line = 1, .text = "the file is empty"};
+    *out = file->size == 0 ? NULL : json_loadb((const char *)file->bytes, file->size, JSON_REJECT_DUPLICATES, &why);
+    if (!*out)
+        return fail(err, STATUS_FORMAT, "%s: no valid JSON at line %d: %s", path, why.line, why.text);
+    return STATUS_OK;
+}
+
+/* *path is the file's own, allocated, for later messages. */
+static enum status read_json(json_t **out, char **path, const char *folder, const char *file, struct error *err)
+{
+    *out = NULL;
+    *path = commit_join(folder, file);
+    if (!*path)
+        return fail_memory(err, file);
+    struct mapped m;
+    enum status s = mapped_open(&m, *path, err);
+    if (s != STATUS_OK)
+        return s;
+    s = parse_mapped(out, *path, &m, err);
+    mapped_close(&m);
+    return s;
+}
+
+/* Closing slashes aside. */
+static bool ends_with(const char *path, const char *name)
+{
+    size_t n = strlen(path);
+    const size_t m = strlen(name);
+    while (n > 0 && path[n - 1] == '/')
+        n--;
+    return n >= m && memcmp(path + n - m, name, m) == 0;
+}
+
+static enum status check_state(const json_t *state, const char *path, const char *folder, struct error *err)
+{
+    const json_t *format = json_object_get(state, "format"), *step = json_object_get(state, "step"),
+                 *files = json_object_get(state, "files");
+    if (!json_is_integer(format))
+        return fail(err, STATUS_FORMAT, "%s: \"format\" is no whole number: not written by nopeek, or damaged", path);
+    if (json_integer_value(format) != STATE_FORMAT)
+        return fail(err, STATUS_FORMAT,
+                    "%s: format %lld, this nopeek reads format %d: use the nopeek that wrote it, or a newer one", path,
+                    (long long)json_integer_value(format), STATE_FORMAT);
+    if (!json_is_integer(step) || json_integer_value(step) < 0)
+        return fail(err, STATUS_FORMAT, "%s: \"step\" is no whole number >= 0", path);
+    if (!json_is_object(files))
+        return fail(err, STATUS_FORMAT, "%s: \"files\" is no object of file names and hashes", path);
+    char name[RUN_STEP_NAME_SIZE];
+    run_step_name(name, (size_t)json_integer_value(step));
+    /* A renamed step would be taken for another by everything that looks at names. */
+    char *run = run_of_checkpoint(folder);
+    const bool renamed = run && !ends_with(folder, name);
+    free(run);
+    return renamed ? fail(err, STATUS_FORMAT, "%s: this is step %lld, the folder's name says otherwise: call it %s",
+                          path, (long long)json_integer_value(step), name)
+                   : STATUS_OK;
+}
+
+static enum status read_state(struct checkpoint *c, struct error *err)
+{
+    struct stat st;
+    char *path = commit_join(c->path, STATE_FILE);
+    if (!path)
+        return fail_memory(err, STATE_FILE);
+    const bool missing = lstat(path, &st) != 0 && errno == ENOENT;
+    free(path);
+    if (missing)
+        return STATUS_OK;
+    enum status s = read_json(&c->state, &path, c->path, STATE_FILE, err);
+    if (s == STATUS_OK)
+        s = check_state(c->state, path, c->path, err);
+    free(path);
+    return s;
+}
+
+static enum status read_config(struct config *config, const char *folder, struct error *err)
+{
+    json_t *json;
+    char *path;
+    enum status s = read_json(&json, &path, folder, CONFIG_FILE, err);
+    if (s == STATUS_OK)
+        s = hf_config_read(config, json, path, err);
+    json_decref(json);
+    free(path);
+    return s;
+}
+
+static enum status read_tokenizer(struct checkpoint *c, const struct config *config, struct error *err)
+{
+    json_t *json;
+    char *path;
+    struct tokenizer read = {0};
+    enum status s = read_json(&json, &path, c->path, TOKENIZER_FILE, err);
+    if (s == STATUS_OK)
+        s = tokenizer_from_json(&read, json, path, err);
+    if (s == STATUS_OK) {
+        c->tokenizer = read;
+        if (read.size != config->vocab_size)
+            s = fail(err, STATUS_FORMAT, "%s: %zu symbols, but vocab_size in config.json is %zu", path, read.size,
+                     config->vocab_size);
+    }
+    json_decref(json);
+    free(path);
+    return s;
+}
+
+static enum status verify_file(const char *path, const char *expected, struct error *err)
+{
+    struct mapped m;
+    const enum status s = mapped_open(&m, path, err);
+    if (s != STATUS_OK)
+        return s;
+    char hash[HASH_TEXT_SIZE];
+    hash_bytes(hash, m.bytes, m.size);
+    mapped_close(&m);
+    if (strcmp(hash, expected) == 0)
+        return STATUS_OK;
+    return fail(err, STATUS_FORMAT,
+                "%s: not the bytes that were saved (hash %s, %.40s expected): restore it, use another step, or delete "
+                "trainer_state.json to take the folder as it is",
+                path, hash, expected);
+}
+
+/* Files that are gone and not needed pass: a folder may be stripped to what sampling takes. */
+static enum status verify_files(const struct checkpoint *c, bool with_optimizer, struct error *err)
+{
+    const char *file;
+    json_t *hash;
+    enum status s = STATUS_OK;
+    json_object_foreach(json_object_get(c->state, "files"), file, hash)
+    {
+        if (!json_is_string(hash) || strchr(file, '/'))
+            return fail(err, STATUS_FORMAT, "%s/%s: \"files\" is no object of file names and hashes", c->path,
+                        STATE_FILE);
+        struct stat st;
+        char *path = commit_join(c->path, file);
+        if (!path)
+            return fail_memory(err, file);
+        if ((with_optimizer || strcmp(file, OPTIMIZER_FILE) != 0) && stat(path, &st) == 0)
+            s = verify_file(path, json_string_value(hash), err);
+        free(path);
+        if (s != STATUS_OK)
+            return s;
+    }
+    return STATUS_OK;
+}
+
+/* ---- reading: the tensors ---- */
+
+static enum status read_mapped_model(struct checkpoint *c, const struct config *config, const struct safetensors *s,
+                                     bool with_optimizer, struct error *err)
+{
+    /* Shapes before hashes: a file that is cut off or of another model is told by its sizes. */
+    enum status status = tensors_check_model(s, config, err);
+    if (status == STATUS_OK)
+        status = verify_files(c, with_optimizer, err);
+    if (status == STATUS_OK)
+        status = gpt_create(&c->model, config, err);
+    if (status == STATUS_OK)
+        status = tensors_read_model(&c->model, s, err);
+    return status;
+}
+
+static enum status read_model(struct checkpoint *c, const struct config *config, bool with_optimizer, struct error *err)
+{
+    struct safetensors s;
+    char *path = commit_join(c->path, MODEL_FILE);
+    if (!path)
+        return fail_memory(err, MODEL_FILE);
+    enum status status = safetensors_open(&s, path, err);
+    free(path);
+    if (status != STATUS_OK)
+        return status;
+    status = read_mapped_model(c, config, &s, with_optimizer, err);
+    safetensors_close(&s);
+    return status;
+}
+
+static enum status read_moments(struct checkpoint *c, const char *path, struct error *err)
+{
+    struct safetensors s;
+    enum status status = safetensors_open(&s, path, err);
+    if (status != STATUS_OK)
+        return status;
+    const size_t n = c->model.table.size;
+    c->moments.m = calloc(n, sizeof *c->moments.m);
+    c->moments.v = calloc(n, sizeof *c->moments.v);
+    status = c->moments.m && c->moments.v ? tensors_read_moments(c->moments.m, c->moments.v, &c->model.table, &s, err)
+                                          : fail_memory(err, path);
+    safetensors_close(&s);
+    return status;
+}
+
+static enum status read_optimizer(struct checkpoint *c, struct error *err)
+{
+    struct stat st;
+    char *path = commit_join(c->path, OPTIMIZER_FILE);
+    if (!path)
+        return fail_memory(err, OPTIMIZER_FILE);
+    enum status s;
+    if (!c->state || stat(path, &st) != 0)
+        s = fail(err, STATUS_FORMAT,
+                 "%s: has no %s: it can be sampled from, but not resumed; train on from its weights with --init-from",
+                 c->path, c->state ? OPTIMIZER_FILE : STATE_FILE);
+    else
+        s = read_moments(c, path, err);
+    free(path);
+    return s;
+}
+
+static enum status read_folder(struct checkpoint *c, bool with_optimizer, struct error *err)
+{
+    struct config config;
+    enum status s = read_state(c, err);
+    if (s == STATUS_OK)
+        s = read_config(&config, c->path, err);
+    if (s == STATUS_OK)
+        s = read_tokenizer(c, &config, err);
+    if (s == STATUS_OK)
+        s = read_model(c, &config, with_optimizer, err);
+    if (s == STATUS_OK && with_optimizer)
+        s = read_optimizer(c, err);
+    return s;
+}
+
+enum status checkpoint_read(struct checkpoint *c, const char *folder, bool with_optimizer, struct error *err)
+{
+    *c = (struct checkpoint){.path = strdup(folder)};
+    const enum status s = c->path ? read_folder(c, with_optimizer, err) : fail_memory(err, folder);
+    if (s != STATUS_OK)
+        checkpoint_free(c);
+    return s;
+}
+
+void checkpoint_free(struct checkpoint *c)
+{
+    free(c->path);
+    gpt_free(&c->model);
+    tokenizer_free(&c->tokenizer);
+    json_decref(c->state);
+    free(c->moments.m);
+    free(c->moments.v);
+    *c = (struct checkpoint){0};
+}

@@ -1,0 +1,24 @@
+/* config.json, as Hugging Face's GPT-2 writes and reads it; what GPT-2 has no key for stands in an object "nopeek":
+ *     "version"    1
+ *     "bias"       whether the model has biases; without them the files hold zeros
+ *     "head_size"  n_embd / n_head
+ *     "attention"  "causal" or "full": what the model promises
+ *     "trained"    likewise: what its training did */
+#ifndef STORE_HF_CONFIG_H
+#define STORE_HF_CONFIG_H
+
+#include <jansson.h>
+
+#include "base/status.h"
+#include "model/config.h"
+
+/* A new reference; NULL when memory is refused. */
+json_t *hf_config_make(const struct config *c);
+
+/* The config that a config.json describes, checked. Every key that decides what the model computes must be what
+ * nopeek computes (architecture, activation, attention scaling, one dropout); others are ignored. Without "nopeek",
+ * as other programs write it, the model has biases and is causal. `name` begins the message.
+ * STATUS_FORMAT naming key, found and expected; STATUS_RANGE from config_check. */
+enum status hf_config_read(struct config *c, const json_t *json, const char *name, struct error *err);
+
+#endif
