@@ -1,0 +1,41 @@
+#include "kernels/attention.h"
+
+#include <assert.h>
+#include <math.h>
+
+struct attention_interval attention_keys(enum attention_rule rule, size_t T_q, size_t T_k, size_t i)
+{
+    assert(rule == ATTENTION_CAUSAL || rule == ATTENTION_FULL);
+    return (struct attention_interval){0, rule == ATTENTION_CAUSAL ? T_k - T_q + i + 1 : T_k};
+}
+
+void attention_assert_shape(const struct attention_shape *s)
+{
+    assert(s->B > 0 && s->H > 0 && s->H_kv > 0 && s->hs > 0 && s->T_q > 0);
+    assert(s->T_q <= s->T_k);
+    assert(s->H % s->H_kv == 0);
+    assert(s->rules);
+}
+
+void attention_summary(double *normalised, double *max_score, const struct attention_rows *rows,
+                       const struct attention_shape *s)
+{
+    for (size_t h = 0; h < s->H; h++) {
+        double sum = 0, max = -INFINITY;
+        size_t counted = 0;
+        for (size_t b = 0; b < s->B; b++)
+            for (size_t i = 0; i < s->T_q; i++) {
+                const size_t row = (b * s->H + h) * s->T_q + i;
+                const struct attention_interval keys = attention_keys(s->rules[h], s->T_q, s->T_k, i);
+                const size_t visible = keys.end - keys.begin;
+                if (!(rows->max_score[row] <= max)) /* NaN is kept too */
+                    max = rows->max_score[row];
+                if (visible < 2)
+                    continue;
+                sum += (double)rows->entropy[row] / log((double)visible);
+                counted++;
+            }
+        normalised[h] = counted ? sum / (double)counted : (double)NAN;
+        max_score[h] = max;
+    }
+}

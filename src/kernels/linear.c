@@ -1,0 +1,60 @@
+#include "kernels/linear.h"
+
+#include <assert.h>
+
+#include "kernels/gemm.h"
+
+/* Weights are shared out in strips of this many, so that no two lanes write one cache line. */
+#define GRAIN 16
+
+static size_t stored_width(const struct linear_weight *w)
+{
+    return w->transposed ? w->in : w->out;
+}
+
+void linear_forward(const struct lane *lane, real *restrict y, const real *x, const struct linear_weight *w,
+                    const real *bias, size_t N)
+{
+    assert(w->in > 0 && w->out > 0);
+    const struct span s = lane_span(lane, N, 1);
+    const size_t rows = s.end - s.begin;
+    real *y_s = y + s.begin * w->out;
+    if (bias)
+        for (size_t n = 0; n < rows; n++)
+            for (size_t o = 0; o < w->out; o++)
+                y_s[n * w->out + o] = bias[o];
+    gemm(GEMM_PLAIN, w->transposed ? GEMM_TRANSPOSED : GEMM_PLAIN, rows, w->out, w->in, 1, x + s.begin * w->in, w->in,
+         w->values, stored_width(w), bias ? 1 : 0, y_s, w->out);
+}
+
+void linear_backward_input(const struct lane *lane, real *restrict dx, const real *dy, const struct linear_weight *w,
+                           size_t N)
+{
+    assert(w->in > 0 && w->out > 0);
+    const struct span s = lane_span(lane, N, 1);
+    /* forward: y_n = x_n W, so dx_n = dy_n W^T */
+    gemm(GEMM_PLAIN, w->transposed ? GEMM_PLAIN : GEMM_TRANSPOSED, s.end - s.begin, w->in, w->out, 1,
+         dy + s.begin * w->out, w->out, w->values, stored_width(w), 0, dx + s.begin * w->in, w->in);
+}
+
+void linear_backward_weight(const struct lane *lane, real *restrict dw, real *restrict dbias, const real *x,
+                            const real *dy, const struct linear_weight *w, size_t N)
+{
+    assert(w->in > 0 && w->out > 0);
+    /* forward: y[n,o] += x[n,i] W[i,o], so dW[i,o] += x[n,i] dy[n,o]; the stored rows are shared out. */
+    if (w->transposed) {
+        const struct span s = lane_span(lane, w->out, GRAIN);
+        gemm(GEMM_TRANSPOSED, GEMM_PLAIN, s.end - s.begin, w->in, N, 1, dy + s.begin, w->out, x, w->in, 1,
+             dw + s.begin * w->in, w->in);
+    } else {
+        const struct span s = lane_span(lane, w->in, GRAIN);
+        gemm(GEMM_TRANSPOSED, GEMM_PLAIN, s.end - s.begin, w->out, N, 1, x + s.begin, w->in, dy, w->out, 1,
+             dw + s.begin * w->out, w->out);
+    }
+    if (dbias) {
+        const struct span s = lane_span(lane, w->out, GRAIN);
+        for (size_t n = 0; n < N; n++)
+            for (size_t o = s.begin; o < s.end; o++)
+                dbias[o] += dy[n * w->out + o]; /* forward: y[n,o] += bias[o] */
+    }
+}

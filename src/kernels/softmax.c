@@ -1,0 +1,58 @@
+#include "kernels/softmax.h"
+
+#include <math.h>
+
+#include "kernels/vmath.h"
+
+/* The largest of n numbers; NaN if there is one. */
+static real row_max(const real *s, size_t n)
+{
+    real acc[VMATH_LANES];
+    for (size_t k = 0; k < VMATH_LANES; k++)
+        acc[k] = -(real)INFINITY;
+    real nan = 0; /* becomes NaN with the first NaN: comparisons alone would pass it by */
+    size_t i = 0;
+    for (; i + VMATH_LANES <= n; i += VMATH_LANES)
+        for (size_t k = 0; k < VMATH_LANES; k++)
+            acc[k] = s[i + k] > acc[k] ? s[i + k] : acc[k];
+    for (size_t k = 0; i < n; i++, k++)
+        acc[k] = s[i] > acc[k] ? s[i] : acc[k];
+    for (i = 0; i < n; i++)
+        nan += s[i] != s[i] ? s[i] : 0;
+    real max = acc[0];
+    for (size_t k = 1; k < VMATH_LANES; k++)
+        max = acc[k] > max ? acc[k] : max;
+    return max + nan;
+}
+
+struct softmax_stats softmax_row(real *s, size_t n)
+{
+    const real m = row_max(s, n);
+    if (m == -(real)INFINITY) {
+        for (size_t j = 0; j < n; j++)
+            s[j] = 0;
+        return (struct softmax_stats){m, m, 0};
+    }
+    real sum[VMATH_LANES] = {0}, weighted[VMATH_LANES] = {0};
+    size_t j = 0;
+    for (; j + VMATH_LANES <= n; j += VMATH_LANES)
+        for (size_t k = 0; k < VMATH_LANES; k++) {
+            const real z = s[j + k] - m, e = vmath_exp(z);
+            s[j + k] = e;
+            sum[k] += e;
+            weighted[k] += e == 0 ? 0 : e * z; /* x ln x -> 0; z may be -infinity */
+        }
+    for (size_t k = 0; j < n; j++, k++) {
+        const real z = s[j] - m, e = vmath_exp(z);
+        s[j] = e;
+        sum[k] += e;
+        weighted[k] += e == 0 ? 0 : e * z;
+    }
+    const real l = vmath_reduce(sum);
+    for (j = 0; j < n; j++)
+        s[j] /= l;
+    const real log_l = (real)log((double)l), most = (real)log((double)n);
+    real entropy = log_l - vmath_reduce(weighted) / l;
+    entropy = entropy < 0 ? 0 : entropy > most ? most : entropy; /* rounding only; NaN stays */
+    return (struct softmax_stats){m, m + log_l, entropy};
+}

@@ -1,0 +1,181 @@
+#include "model/block.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "kernels/attention_ref.h"
+#include "kernels/dropout.h"
+#include "kernels/gelu.h"
+#include "kernels/layernorm.h"
+#include "kernels/linear.h"
+#include "kernels/residual.h"
+
+struct block_params block_params(const struct params_table *t, real *values, size_t layer)
+{
+    struct block_params b;
+    const struct {
+        enum params_kind kind;
+        real **place;
+    } all[] = {
+        {PARAMS_LN1_GAIN, &b.ln1_gain}, {PARAMS_LN1_BIAS, &b.ln1_bias}, {PARAMS_QKV, &b.qkv},
+        {PARAMS_QKV_BIAS, &b.qkv_bias}, {PARAMS_PROJ, &b.proj},         {PARAMS_PROJ_BIAS, &b.proj_bias},
+        {PARAMS_LN2_GAIN, &b.ln2_gain}, {PARAMS_LN2_BIAS, &b.ln2_bias}, {PARAMS_FC, &b.fc},
+        {PARAMS_FC_BIAS, &b.fc_bias},   {PARAMS_FC_OUT, &b.fc_out},     {PARAMS_FC_OUT_BIAS, &b.fc_out_bias},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        const struct params_tensor *p = params_find(t, all[i].kind, layer);
+        *all[i].place = values && p->present ? values + p->offset : NULL;
+    }
+    return b;
+}
+
+static struct linear_weight weight(const real *values, size_t in, size_t out)
+{
+    return (struct linear_weight){.values = values, .in = in, .out = out};
+}
+
+static struct dropout dropout_of(const struct block_pass *p, enum rng_purpose purpose)
+{
+    return (struct dropout){
+        .p = p->pass->training ? p->model->config.dropout : 0,
+        .site = {.seed = p->pass->seed, .purpose = purpose, .step = p->pass->step, .layer = (uint32_t)p->layer},
+        .first_row = p->pass->first_row,
+    };
+}
+
+/* Queries, keys and values as attention reads them: three views of qkv, or keys and values from the cache. */
+static struct attention_shape shape_of(const struct block_pass *p)
+{
+    const struct config *c = &p->model->config;
+    const size_t C = c->n_embd, T_k = p->cache ? p->cache->past + p->T : p->T, kv = p->cache ? C : 3 * C;
+    return (struct attention_shape){
+        .B = p->B,
+        .H = c->n_head,
+        .H_kv = c->n_head,
+        .hs = c->head_size,
+        .T_q = p->T,
+        .T_k = T_k,
+        .q_batch = p->T * 3 * C,
+        .k_batch = T_k * kv,
+        .v_batch = T_k * kv,
+        .y_batch = p->T * C,
+        .q_stride = 3 * C,
+        .k_stride = kv,
+        .v_stride = kv,
+        .y_stride = C,
+        .scale = (real)(1 / sqrt((double)c->head_size)),
+        .rules = p->model->rules + p->layer * c->n_head,
+    };
+}
+
+/* Appends this lane's rows of new keys and values to the cache. */
+static void fill_cache(const struct lane *lane, const struct block_cache *cache, const real *qkv, size_t T, size_t C)
+{
+    const struct span s = lane_span(lane, T, 1);
+    for (size_t t = s.begin; t < s.end; t++) {
+        memcpy(cache->k + (cache->past + t) * C, qkv + t * 3 * C + C, C * sizeof(real));
+        memcpy(cache->v + (cache->past + t) * C, qkv + t * 3 * C + 2 * C, C * sizeof(real));
+    }
+}
+
+void block_forward(const struct lane *lane, const real *x, struct block_acts *a, struct work *w,
+                   const struct block_pass *p)
+{
+    const struct config *c = &p->model->config;
+    const size_t N = p->B * p->T, C = c->n_embd;
+    const struct block_params b = block_params(&p->model->table, p->model->params, p->layer);
+    const struct linear_weight qkv = weight(b.qkv, C, 3 * C), proj = weight(b.proj, C, C), fc = weight(b.fc, C, 4 * C),
+                               fc_out = weight(b.fc_out, 4 * C, C);
+    assert(!p->cache || p->B == 1);
+
+    layernorm_forward(lane, a->ln1, a->ln1_mean, a->ln1_rstd, x, b.ln1_gain, b.ln1_bias, c->norm_epsilon, N, C);
+    linear_forward(lane, a->qkv, a->ln1, &qkv, b.qkv_bias, N);
+    /* Rotary or other position codes on q and k would be applied here. */
+    if (p->cache)
+        fill_cache(lane, p->cache, a->qkv, p->T, C);
+    lane_barrier(lane); /* attention reads other lanes' rows */
+    const struct attention_shape shape = shape_of(p);
+    const struct dropout drop = dropout_of(p, RNG_DROP_ATTENTION);
+    attention_ref_forward(lane, a->att, &a->rows, a->weights, a->qkv, p->cache ? p->cache->k : a->qkv + C,
+                          p->cache ? p->cache->v : a->qkv + 2 * C, &shape, &drop, w->scratch);
+    lane_barrier(lane);
+    linear_forward(lane, w->branch, a->att, &proj, b.proj_bias, N);
+    const struct dropout drop_residual = dropout_of(p, RNG_DROP_RESIDUAL);
+    dropout_apply(lane, w->branch, &drop_residual, p->B, p->T, C);
+    residual_forward(lane, a->mid, x, w->branch, N, C);
+
+    layernorm_forward(lane, a->ln2, a->ln2_mean, a->ln2_rstd, a->mid, b.ln2_gain, b.ln2_bias, c->norm_epsilon, N, C);
+    linear_forward(lane, a->fc, a->ln2, &fc, b.fc_bias, N);
+    gelu_forward(lane, a->gelu, a->fc, N, 4 * C);
+    linear_forward(lane, w->branch, a->gelu, &fc_out, b.fc_out_bias, N);
+    const struct dropout drop_mlp = dropout_of(p, RNG_DROP_MLP);
+    dropout_apply(lane, w->branch, &drop_mlp, p->B, p->T, C);
+    residual_forward(lane, a->out, a->mid, w->branch, N, C);
+}
+
+/* forward: out = in + drop(branch), so the branch's gradient is the stream's, dropped alike. */
+static const real *branch_gradient(const struct lane *lane, struct work *w, const struct dropout *drop,
+                                   const struct block_pass *p, size_t C)
+{
+    if (drop->p == 0)
+        return w->dres;
+    const struct span s = lane_span(lane, p->B * p->T, 1);
+    memcpy(w->dbranch + s.begin * C, w->dres + s.begin * C, (s.end - s.begin) * C * sizeof(real));
+    dropout_apply(lane, w->dbranch, drop, p->B, p->T, C);
+    return w->dbranch;
+}
+
+/* Between two barriers each lane writes its own rows only, or reads all rows of what was written before. */
+void block_backward(const struct lane *lane, const real *x, const struct block_acts *a, struct work *w, real *grads,
+                    const struct block_pass *p)
+{
+    const struct config *c = &p->model->config;
+    const size_t N = p->B * p->T, C = c->n_embd;
+    const struct block_params b = block_params(&p->model->table, p->model->params, p->layer);
+    const struct block_params g = block_params(&p->model->table, grads, p->layer);
+    const struct linear_weight qkv = weight(b.qkv, C, 3 * C), proj = weight(b.proj, C, C), fc = weight(b.fc, C, 4 * C),
+                               fc_out = weight(b.fc_out, 4 * C, C);
+    assert(!p->cache);
+
+    /* forward: out = mid + drop(gelu W_out + b_out) */
+    const struct dropout drop_mlp = dropout_of(p, RNG_DROP_MLP);
+    const real *dmlp = branch_gradient(lane, w, &drop_mlp, p, C);
+    lane_barrier(lane);
+    if (grads)
+        linear_backward_weight(lane, g.fc_out, g.fc_out_bias, a->gelu, dmlp, &fc_out, N);
+    linear_backward_input(lane, w->dfc, dmlp, &fc_out, N);
+    gelu_backward(lane, w->dfc, w->dfc, a->fc, N, 4 * C); /* forward: gelu(fc) */
+    lane_barrier(lane);
+    /* forward: fc = LN2(mid) W_fc + b_fc */
+    if (grads)
+        linear_backward_weight(lane, g.fc, g.fc_bias, a->ln2, w->dfc, &fc, N);
+    linear_backward_input(lane, w->dln, w->dfc, &fc, N);
+    lane_barrier(lane);
+    if (grads)
+        layernorm_backward_weight(lane, g.ln2_gain, g.ln2_bias, w->dln, a->mid, a->ln2_mean, a->ln2_rstd, N, C);
+    layernorm_backward_input(lane, w->dres, w->dln, a->mid, a->ln2_mean, a->ln2_rstd, b.ln2_gain, N, C);
+
+    /* forward: mid = x + drop(att W_O + b_O) */
+    const struct dropout drop_residual = dropout_of(p, RNG_DROP_RESIDUAL);
+    const real *dproj = branch_gradient(lane, w, &drop_residual, p, C);
+    lane_barrier(lane);
+    if (grads)
+        linear_backward_weight(lane, g.proj, g.proj_bias, a->att, dproj, &proj, N);
+    linear_backward_input(lane, w->dln, dproj, &proj, N); /* w->dln now holds the gradient of att */
+    lane_barrier(lane);
+    const struct attention_shape shape = shape_of(p);
+    const struct dropout drop = dropout_of(p, RNG_DROP_ATTENTION);
+    attention_ref_backward(lane, w->dqkv, w->dqkv + C, w->dqkv + 2 * C, w->dln, a->weights, a->qkv, a->qkv + C,
+                           a->qkv + 2 * C, &shape, &drop, w->scratch);
+    lane_barrier(lane);
+    /* The transpose of what was applied to q and k would stand here. */
+    /* forward: qkv = LN1(x) W_QKV + b_QKV */
+    if (grads)
+        linear_backward_weight(lane, g.qkv, g.qkv_bias, a->ln1, w->dqkv, &qkv, N);
+    linear_backward_input(lane, w->dln, w->dqkv, &qkv, N);
+    lane_barrier(lane);
+    if (grads)
+        layernorm_backward_weight(lane, g.ln1_gain, g.ln1_bias, w->dln, x, a->ln1_mean, a->ln1_rstd, N, C);
+    layernorm_backward_input(lane, w->dres, w->dln, x, a->ln1_mean, a->ln1_rstd, b.ln1_gain, N, C);
+}

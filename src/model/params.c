@@ -1,0 +1,163 @@
+#include "model/params.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+
+/* A size of a tensor, to be looked up in the config. */
+enum axis { ONE, V, T, C, C3, C4 };
+
+/* How a tensor starts. */
+enum start { ZERO, UNIT, NORMAL, NORMAL_RESIDUAL };
+
+/* The list of parameters, in the order of GPT-2's files. "%zu" in a name is the layer. */
+static const struct spec {
+    const char *name;
+    enum params_role role;
+    enum axis rows, cols;
+    enum start start;
+} SPECS[PARAMS_KINDS] = {
+    [PARAMS_TOKEN_EMBEDDING] = {"transformer.wte.weight", ROLE_EMBEDDING, V, C, NORMAL},
+    [PARAMS_POSITION_EMBEDDING] = {"transformer.wpe.weight", ROLE_EMBEDDING, T, C, NORMAL},
+    [PARAMS_LN1_GAIN] = {"transformer.h.%zu.ln_1.weight", ROLE_GAIN, ONE, C, UNIT},
+    [PARAMS_LN1_BIAS] = {"transformer.h.%zu.ln_1.bias", ROLE_BIAS, ONE, C, ZERO},
+    [PARAMS_QKV] = {"transformer.h.%zu.attn.c_attn.weight", ROLE_MATRIX, C, C3, NORMAL},
+    [PARAMS_QKV_BIAS] = {"transformer.h.%zu.attn.c_attn.bias", ROLE_BIAS, ONE, C3, ZERO},
+    [PARAMS_PROJ] = {"transformer.h.%zu.attn.c_proj.weight", ROLE_MATRIX, C, C, NORMAL_RESIDUAL},
+    [PARAMS_PROJ_BIAS] = {"transformer.h.%zu.attn.c_proj.bias", ROLE_BIAS, ONE, C, ZERO},
+    [PARAMS_LN2_GAIN] = {"transformer.h.%zu.ln_2.weight", ROLE_GAIN, ONE, C, UNIT},
+    [PARAMS_LN2_BIAS] = {"transformer.h.%zu.ln_2.bias", ROLE_BIAS, ONE, C, ZERO},
+    [PARAMS_FC] = {"transformer.h.%zu.mlp.c_fc.weight", ROLE_MATRIX, C, C4, NORMAL},
+    [PARAMS_FC_BIAS] = {"transformer.h.%zu.mlp.c_fc.bias", ROLE_BIAS, ONE, C4, ZERO},
+    [PARAMS_FC_OUT] = {"transformer.h.%zu.mlp.c_proj.weight", ROLE_MATRIX, C4, C, NORMAL_RESIDUAL},
+    [PARAMS_FC_OUT_BIAS] = {"transformer.h.%zu.mlp.c_proj.bias", ROLE_BIAS, ONE, C, ZERO},
+    [PARAMS_LNF_GAIN] = {"transformer.ln_f.weight", ROLE_GAIN, ONE, C, UNIT},
+    [PARAMS_LNF_BIAS] = {"transformer.ln_f.bias", ROLE_BIAS, ONE, C, ZERO},
+    [PARAMS_HEAD] = {"lm_head.weight", ROLE_HEAD, V, C, NORMAL},
+};
+
+enum { PER_LAYER = PARAMS_FC_OUT_BIAS - PARAMS_LN1_GAIN + 1 };
+
+static bool in_block(enum params_kind kind)
+{
+    return kind >= PARAMS_LN1_GAIN && kind <= PARAMS_FC_OUT_BIAS;
+}
+
+static size_t axis_size(enum axis a, const struct config *c)
+{
+    switch (a) {
+    case V:
+        return c->vocab_size;
+    case T:
+        return c->block_size;
+    case C:
+        return c->n_embd;
+    case C3:
+        return 3 * c->n_embd;
+    case C4:
+        return 4 * c->n_embd;
+    default:
+        return 1;
+    }
+}
+
+static void add(struct params_table *t, const struct config *c, enum params_kind kind, size_t layer)
+{
+    const struct spec *spec = &SPECS[kind];
+    struct params_tensor *p = &t->tensor[t->count++];
+    *p = (struct params_tensor){
+        .kind = kind,
+        .role = spec->role,
+        .layer = layer,
+        .rows = axis_size(spec->rows, c),
+        .cols = axis_size(spec->cols, c),
+        .vector = spec->rows == ONE,
+        .offset = t->size,
+        .present = c->bias || spec->role != ROLE_BIAS,
+    };
+    /* The specification's own text is the format, its one conversion the layer. */
+    const char *hole = strstr(spec->name, "%zu");
+    if (hole)
+        snprintf(p->name, sizeof p->name, "%.*s%zu%s", (int)(hole - spec->name), spec->name, layer, hole + 3);
+    else
+        snprintf(p->name, sizeof p->name, "%s", spec->name);
+    if (p->present)
+        t->size += p->rows * p->cols;
+}
+
+enum status params_table_make(struct params_table *t, const struct config *c, struct error *err)
+{
+    *t = (struct params_table){0};
+    const size_t most = PARAMS_KINDS - PER_LAYER + PER_LAYER * c->n_layer;
+    t->tensor = calloc(most, sizeof *t->tensor);
+    if (!t->tensor)
+        return fail(err, STATUS_MEMORY, "the table of %zu parameter tensors was refused memory", most);
+    add(t, c, PARAMS_TOKEN_EMBEDDING, 0);
+    add(t, c, PARAMS_POSITION_EMBEDDING, 0);
+    for (size_t layer = 0; layer < c->n_layer; layer++)
+        for (int kind = PARAMS_LN1_GAIN; kind <= PARAMS_FC_OUT_BIAS; kind++)
+            add(t, c, (enum params_kind)kind, layer);
+    add(t, c, PARAMS_LNF_GAIN, 0);
+    add(t, c, PARAMS_LNF_BIAS, 0);
+    if (!c->tied)
+        add(t, c, PARAMS_HEAD, 0);
+    return STATUS_OK;
+}
+
+void params_table_free(struct params_table *t)
+{
+    free(t->tensor);
+    *t = (struct params_table){0};
+}
+
+const struct params_tensor *params_find(const struct params_table *t, enum params_kind kind, size_t layer)
+{
+    for (size_t i = 0; i < t->count; i++)
+        if (t->tensor[i].kind == kind && (!in_block(kind) || t->tensor[i].layer == layer))
+            return &t->tensor[i];
+    return NULL;
+}
+
+size_t params_views(struct params_view out[6], const struct params_table *t, size_t layer)
+{
+    static const char *const weights[3] = {"W_Q", "W_K", "W_V"}, *const biases[3] = {"b_Q", "b_K", "b_V"};
+    const struct params_tensor *w = params_find(t, PARAMS_QKV, layer), *b = params_find(t, PARAMS_QKV_BIAS, layer);
+    assert(w && b);
+    size_t n = 0;
+    for (size_t i = 0; i < 3; i++)
+        out[n++] = (struct params_view){weights[i], (size_t)(w - t->tensor), i * w->cols / 3, w->cols / 3};
+    if (b->present)
+        for (size_t i = 0; i < 3; i++)
+            out[n++] = (struct params_view){biases[i], (size_t)(b - t->tensor), i * b->cols / 3, b->cols / 3};
+    return n;
+}
+
+bool params_decays(const struct params_tensor *p)
+{
+    return p->role == ROLE_MATRIX || p->role == ROLE_HEAD;
+}
+
+void params_init(real *values, const struct params_table *t, const struct config *c, uint64_t seed)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        const struct params_tensor *p = &t->tensor[i];
+        if (!p->present)
+            continue;
+        const enum start start = SPECS[p->kind].start;
+        const size_t n = p->rows * p->cols;
+        const double sigma = start == NORMAL_RESIDUAL ? 0.02 / sqrt(2.0 * (double)c->n_layer) : 0.02;
+        /* The kind stands where a head would, so that draws do not shift when a bias comes or goes. */
+        struct rng_site site = {
+            .seed = seed, .purpose = RNG_INIT, .layer = (uint32_t)p->layer, .head = (uint32_t)p->kind};
+        for (size_t k = 0; k < n; k++) {
+            site.row = (uint32_t)(k >> 32);
+            values[p->offset + k] = start == ZERO   ? 0
+                                    : start == UNIT ? 1
+                                                    : (real)(sigma * rng_normal(&site, (uint32_t)k));
+        }
+    }
+}

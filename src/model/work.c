@@ -1,0 +1,114 @@
+#include "model/work.h"
+
+#include <assert.h>
+
+#include "base/checked.h"
+#include "base/team.h"
+#include "kernels/attention_ref.h"
+
+/* product of up to four sizes, or an overflow that the arena reports */
+static real *take(struct arena *a, size_t n, size_t m, size_t k, size_t l)
+{
+    size_t count;
+    if (!checked_mul(&count, n, m) || !checked_mul(&count, count, k) || !checked_mul(&count, count, l)) {
+        a->overflow = true;
+        return NULL;
+    }
+    return arena_take(a, count, sizeof(real));
+}
+
+static void place_block(struct block_acts *b, const struct config *c, size_t B, size_t T, struct arena *a)
+{
+    const size_t C = c->n_embd, H = c->n_head;
+    b->ln1 = take(a, B, T, C, 1);
+    b->ln1_mean = take(a, B, T, 1, 1);
+    b->ln1_rstd = take(a, B, T, 1, 1);
+    b->qkv = take(a, B, T, C, 3);
+    b->weights = take(a, B, H, T, T);
+    b->rows.lse = take(a, B, H, T, 1);
+    b->rows.entropy = take(a, B, H, T, 1);
+    b->rows.max_score = take(a, B, H, T, 1);
+    b->att = take(a, B, T, C, 1);
+    b->mid = take(a, B, T, C, 1);
+    b->ln2 = take(a, B, T, C, 1);
+    b->ln2_mean = take(a, B, T, 1, 1);
+    b->ln2_rstd = take(a, B, T, 1, 1);
+    b->fc = take(a, B, T, C, 4);
+    b->gelu = take(a, B, T, C, 4);
+    b->out = take(a, B, T, C, 1);
+}
+
+/* Runs twice: on a measuring arena, then on the placed one. */
+static void layout(struct work *w, const struct config *c)
+{
+    struct arena *a = &w->arena;
+    const size_t B = w->B, T = w->T, C = c->n_embd;
+    w->block = arena_take(a, c->n_layer, sizeof *w->block);
+    w->embedded = take(a, B, T, C, 1);
+    struct block_acts acts = {0};
+    for (size_t layer = 0; layer < c->n_layer; layer++) {
+        if (layer == 0 || w->training)
+            place_block(&acts, c, B, T, a);
+        if (w->block)
+            w->block[layer] = acts;
+    }
+    w->branch = take(a, B, T, C, 1);
+    w->lnf = take(a, B, T, C, 1);
+    w->lnf_mean = take(a, B, T, 1, 1);
+    w->lnf_rstd = take(a, B, T, 1, 1);
+    w->logits = take(a, B, T, c->vocab_size, 1);
+    w->loss = take(a, B, T, 1, 1);
+    const struct attention_shape shape = {.T_q = T, .T_k = T};
+    w->scratch = take(a, (size_t)team_lanes(w->threads), attention_ref_scratch(&shape), 1, 1);
+    if (w->training) {
+        w->dres = take(a, B, T, C, 1);
+        w->dbranch = take(a, B, T, C, 1);
+        w->dln = take(a, B, T, C, 1);
+        w->dqkv = take(a, B, T, C, 3);
+        w->dfc = take(a, B, T, C, 4);
+    }
+}
+
+static struct work measured(const struct config *c, size_t B, size_t T, bool training, int threads)
+{
+    assert(B > 0 && T > 0 && T <= c->block_size && threads > 0);
+    struct work w = {.B = B, .T = T, .threads = threads, .training = training};
+    size_t scores; /* attention_ref_scratch itself must not overflow */
+    if (!checked_mul(&scores, T, T) || !checked_mul(&scores, scores, 2 * sizeof(real)))
+        w.arena.overflow = true;
+    else
+        layout(&w, c);
+    return w;
+}
+
+enum status work_measure(size_t *bytes, const struct config *c, size_t B, size_t T, bool training, int threads,
+                         struct error *err)
+{
+    const struct work w = measured(c, B, T, training, threads);
+    if (w.arena.overflow)
+        return fail(err, STATUS_RANGE,
+                    "a batch of %zu times %zu symbols overflows this machine's addresses: choose "
+                    "a smaller batch or context",
+                    B, T);
+    *bytes = w.arena.used;
+    return STATUS_OK;
+}
+
+enum status work_create(struct work *w, const struct config *c, size_t B, size_t T, bool training, int threads,
+                        struct error *err)
+{
+    *w = measured(c, B, T, training, threads);
+    const enum status s = arena_place(&w->arena, err);
+    if (s) {
+        *w = (struct work){0};
+        return s;
+    }
+    layout(w, c);
+    return STATUS_OK;
+}
+
+void work_free(struct work *w)
+{
+    arena_free(&w->arena);
+    *w = (struct work){0};
+}

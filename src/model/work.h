@@ -1,0 +1,58 @@
+/* Where a pass keeps what it computes: activations, and gradients on the way back. One arena, measured then
+ * placed; nothing is allocated during a pass. */
+#ifndef MODEL_WORK_H
+#define MODEL_WORK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/real.h"
+#include "base/status.h"
+#include "kernels/attention.h"
+#include "model/config.h"
+
+/* What one block computes, in order. N = B * T rows. */
+struct block_acts {
+    real *ln1, *ln1_mean, *ln1_rstd; /* (N,C), (N), (N) */
+    real *qkv;                       /* (N,3C) */
+    real *weights;                   /* (B,H,T,T_k): attention weights */
+    struct attention_rows rows;      /* each (B,H,T) */
+    real *att;                       /* (N,C): heads side by side */
+    real *mid;                       /* (N,C): residual stream after attention */
+    real *ln2, *ln2_mean, *ln2_rstd;
+    real *fc, *gelu; /* (N,4C) */
+    real *out;       /* (N,C): residual stream after the MLP */
+};
+
+struct work {
+    size_t B, T; /* the largest batch and length there is room for */
+    int threads;
+    bool training;                   /* keeps every layer, and has room for a backward pass */
+    real *embedded;                  /* (N,C) */
+    struct block_acts *block;        /* (L): distinct in training, otherwise one layer's, shared */
+    real *branch;                    /* (N,C): output of a projection before it joins the residual stream */
+    real *lnf, *lnf_mean, *lnf_rstd; /* lnf (N,C) is the hidden state that the head reads */
+    real *logits;                    /* (N,V): logits, then probabilities, then their gradient */
+    real *loss;                      /* (N) */
+    real *scratch;                   /* attention's, for every lane */
+    /* backward; NULL unless training */
+    real *dres;    /* (N,C): gradient of the residual stream; at the end, of the embeddings */
+    real *dbranch; /* (N,C) */
+    real *dln;     /* (N,C) */
+    real *dqkv;    /* (N,3C) */
+    real *dfc;     /* (N,4C) */
+    struct arena arena;
+};
+
+/* Bytes that work_create will take. STATUS_RANGE when they overflow. */
+enum status work_measure(size_t *bytes, const struct config *c, size_t B, size_t T, bool training, int threads,
+                         struct error *err);
+
+/* Room for passes of up to B rows of T symbols. B, T > 0, T <= block_size (asserted). STATUS_RANGE,
+ * STATUS_MEMORY; on failure nothing is left allocated. */
+enum status work_create(struct work *w, const struct config *c, size_t B, size_t T, bool training, int threads,
+                        struct error *err);
+void work_free(struct work *w);
+
+#endif
