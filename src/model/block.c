@@ -79,6 +79,14 @@ static void fill_cache(const struct lane *lane, const struct block_cache *cache,
     }
 }
 
+/* Attention reads the rows of a whole batch row. Where each lane has whole batch rows to itself those are its own, and
+ * nobody need wait. */
+static void attention_barrier(const struct lane *lane, size_t B)
+{
+    if (B % (size_t)lane->count != 0)
+        lane_barrier(lane);
+}
+
 void block_forward(const struct lane *lane, const real *x, struct block_acts *a, struct work *w,
                    const struct block_pass *p)
 {
@@ -94,12 +102,12 @@ void block_forward(const struct lane *lane, const real *x, struct block_acts *a,
     /* Rotary or other position codes on q and k would be applied here. */
     if (p->cache)
         fill_cache(lane, p->cache, a->qkv, p->T, C);
-    lane_barrier(lane); /* attention reads other lanes' rows */
+    attention_barrier(lane, p->B);
     const struct attention_shape shape = shape_of(p);
     const struct dropout drop = dropout_of(p, RNG_DROP_ATTENTION);
     attention_ref_forward(lane, a->att, &a->rows, a->weights, a->qkv, p->cache ? p->cache->k : a->qkv + C,
                           p->cache ? p->cache->v : a->qkv + 2 * C, &shape, &drop, w->scratch);
-    lane_barrier(lane);
+    attention_barrier(lane, p->B);
     linear_forward(lane, w->branch, a->att, &proj, b.proj_bias, N);
     const struct dropout drop_residual = dropout_of(p, RNG_DROP_RESIDUAL);
     dropout_apply(lane, w->branch, &drop_residual, p->B, p->T, C);
@@ -163,7 +171,7 @@ void block_backward(const struct lane *lane, const real *x, const struct block_a
     if (grads)
         linear_backward_weight(lane, g.proj, g.proj_bias, a->att, dproj, &proj, N);
     linear_backward_input(lane, w->dln, dproj, &proj, N); /* w->dln now holds the gradient of att */
-    lane_barrier(lane);
+    attention_barrier(lane, p->B);
     const struct attention_shape shape = shape_of(p);
     const struct dropout drop = dropout_of(p, RNG_DROP_ATTENTION);
     attention_ref_backward(lane, w->dqkv, w->dqkv + C, w->dqkv + 2 * C, w->dln, a->weights, a->qkv, a->qkv + C,
