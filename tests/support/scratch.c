@@ -46,6 +46,11 @@ void scratch_remove(void)
     remove_tree(folder);
 }
 
+const char *scratch_folder(void)
+{
+    return folder;
+}
+
 const char *scratch_path(const char *format, ...)
 {
     static char paths[16][PATH_SIZE];
@@ -56,8 +61,6 @@ const char *scratch_path(const char *format, ...)
     va_start(args, format);
     vsnprintf(path + n, PATH_SIZE - (size_t)n, format, args);
     va_end(args);
-    if (path[n] == '\0')
-        path[n - 1] = '\0';
     return path;
 }
 
