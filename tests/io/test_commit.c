@@ -57,7 +57,7 @@ Test(commit, file_holds_exactly_the_bytes_and_nothing_is_left_beside_it)
         cr_assert_eq(n, sizes[k]);
         cr_assert_eq(memcmp(found, bytes, n), 0);
         free(found);
-        cr_assert_eq(scratch_count(scratch_path("%s", "")), 1);
+        cr_assert_eq(scratch_count(scratch_folder()), 1);
     }
     free(bytes);
 }
@@ -65,7 +65,7 @@ Test(commit, file_holds_exactly_the_bytes_and_nothing_is_left_beside_it)
 Test(commit, file_in_the_working_folder_needs_no_folder_in_its_path)
 {
     struct error err;
-    cr_assert_eq(chdir(scratch_path("%s", "")), 0);
+    cr_assert_eq(chdir(scratch_folder()), 0);
     cr_assert_eq(commit_file("plain", "x", 1, &err), STATUS_OK, "%s", err.message);
     expect_text("plain", "x");
     cr_assert_eq(chdir("/"), 0);
@@ -154,7 +154,7 @@ Test(commit, failed_replacement_leaves_the_old_file)
     expect_failure(commit_file(scratch_path("f"), bytes, sizeof bytes, &err), STATUS_WRITE, &err,
                    "1000 of 1500 bytes written");
     expect_text(scratch_path("f"), "old");
-    cr_assert_eq(scratch_count(scratch_path("%s", "")), 1);
+    cr_assert_eq(scratch_count(scratch_folder()), 1);
 }
 
 Test(commit, failed_folder_leaves_the_old_folder_and_no_temporary)
@@ -165,20 +165,20 @@ Test(commit, failed_folder_leaves_the_old_folder_and_no_temporary)
     memset(bytes, 'b', sizeof bytes);
     cr_assert_eq(mkdir(scratch_path("step"), 0777), 0);
     limit_file_size();
-    cr_assert_eq(commit_begin(&c, scratch_path("%s", ""), "step", &err), STATUS_OK);
+    cr_assert_eq(commit_begin(&c, scratch_folder(), "step", &err), STATUS_OK);
     cr_assert_eq(commit_write(&c, "small", bytes, 10, &err), STATUS_OK);
     expect_failure(commit_write(&c, "large", bytes, sizeof bytes, &err), STATUS_WRITE, &err, "large");
     commit_abort(&c);
     commit_abort(&c);
     cr_assert(scratch_exists(scratch_path("step")));
-    cr_assert_eq(scratch_count(scratch_path("%s", "")), 1);
+    cr_assert_eq(scratch_count(scratch_folder()), 1);
 }
 
 Test(commit, folder_is_not_there_until_it_is_whole)
 {
     struct error err;
     struct commit c;
-    cr_assert_eq(commit_begin(&c, scratch_path("%s", ""), "step-000010", &err), STATUS_OK, "%s", err.message);
+    cr_assert_eq(commit_begin(&c, scratch_folder(), "step-000010", &err), STATUS_OK, "%s", err.message);
     cr_assert_eq(commit_write(&c, "a", "one", 3, &err), STATUS_OK);
     cr_assert_eq(commit_write(&c, "b", "", 0, &err), STATUS_OK);
     cr_assert_not(scratch_exists(scratch_path("step-000010")));
@@ -187,14 +187,14 @@ Test(commit, folder_is_not_there_until_it_is_whole)
     cr_assert_null(c.work_path);
     expect_text(scratch_path("step-000010/a"), "one");
     expect_text(scratch_path("step-000010/b"), "");
-    cr_assert_eq(scratch_count(scratch_path("%s", "")), 1);
+    cr_assert_eq(scratch_count(scratch_folder()), 1);
 }
 
 static void make_folder(const char *name, const char *text)
 {
     struct error err;
     struct commit c;
-    cr_assert_eq(commit_begin(&c, scratch_path("%s", ""), name, &err), STATUS_OK, "%s", err.message);
+    cr_assert_eq(commit_begin(&c, scratch_folder(), name, &err), STATUS_OK, "%s", err.message);
     cr_assert_eq(commit_write(&c, "text", text, strlen(text), &err), STATUS_OK, "%s", err.message);
     cr_assert_eq(commit_finish(&c, &err), STATUS_OK, "%s", err.message);
 }
@@ -207,7 +207,7 @@ Test(commit, folder_that_is_there_is_moved_aside_and_never_lost)
     expect_text(scratch_path("step/text"), "third");
     expect_text(scratch_path("step.old/text"), "first");
     expect_text(scratch_path("step.old-2/text"), "second");
-    cr_assert_eq(scratch_count(scratch_path("%s", "")), 3);
+    cr_assert_eq(scratch_count(scratch_folder()), 3);
 }
 
 Test(commit, only_leftovers_of_the_dead_are_removed)
@@ -232,10 +232,10 @@ Test(commit, only_leftovers_of_the_dead_are_removed)
         cr_assert_eq(mkdir(go[i], 0777), 0);
     scratch_write(scratch_path(".step-000020.tmp-%ld/half", gone), "x", 1);
     scratch_write(scratch_path(".step-000010.tmp-%ld/half", own), "x", 1);
-    cr_assert_eq(commit_begin(&c, scratch_path("%s", ""), "step-000010", &err), STATUS_OK, "%s", err.message);
+    cr_assert_eq(commit_begin(&c, scratch_folder(), "step-000010", &err), STATUS_OK, "%s", err.message);
     cr_assert_eq(scratch_count(c.work_path), 0);
     commit_abort(&c);
-    cr_assert_eq(scratch_count(scratch_path("%s", "")), 6);
+    cr_assert_eq(scratch_count(scratch_folder()), 6);
 }
 
 /* Commits folder after folder until it is killed; the two files of each hold the same number. */
@@ -247,10 +247,10 @@ static void commit_until_killed(void)
     for (int i = 0;; i++) {
         snprintf(name, sizeof name, "step-%06d", i % 3);
         snprintf(text, sizeof text, "%d", i);
-        if (commit_begin(&c, scratch_path("%s", ""), name, &err) != STATUS_OK ||
+        if (commit_begin(&c, scratch_folder(), name, &err) != STATUS_OK ||
             commit_write(&c, "first", text, strlen(text), &err) != STATUS_OK ||
             commit_write(&c, "second", text, strlen(text), &err) != STATUS_OK || commit_finish(&c, &err) != STATUS_OK ||
-            commit_link(scratch_path("%s", ""), "latest", name, &err) != STATUS_OK)
+            commit_link(scratch_folder(), "latest", name, &err) != STATUS_OK)
             _exit(1);
         commit_remove_folder(scratch_path("%s.old", name), &err);
     }
@@ -285,10 +285,10 @@ Test(commit, killed_at_any_moment_every_folder_is_whole)
     }
     cr_assert_gt(seen, 0);
     struct commit c;
-    cr_assert_eq(commit_begin(&c, scratch_path("%s", ""), "step-000009", &err), STATUS_OK);
+    cr_assert_eq(commit_begin(&c, scratch_folder(), "step-000009", &err), STATUS_OK);
     commit_abort(&c);
-    cr_assert_eq(commit_link(scratch_path("%s", ""), "latest", "x", &err), STATUS_OK);
-    DIR *d = opendir(scratch_path("%s", ""));
+    cr_assert_eq(commit_link(scratch_folder(), "latest", "x", &err), STATUS_OK);
+    DIR *d = opendir(scratch_folder());
     for (const struct dirent *e = readdir(d); e; e = readdir(d))
         cr_assert_null(strstr(e->d_name, ".tmp-"), "%s remains", e->d_name);
     closedir(d);
@@ -303,27 +303,27 @@ Test(commit, bad_places_are_named)
     name[sizeof name - 1] = '\0';
     expect_failure(commit_begin(&c, scratch_path("missing"), "step", &err), STATUS_WRITE, &err, "missing");
     cr_assert_null(c.work_path);
-    expect_failure(commit_begin(&c, scratch_path("%s", ""), name, &err), STATUS_WRITE, &err, "too long");
+    expect_failure(commit_begin(&c, scratch_folder(), name, &err), STATUS_WRITE, &err, "too long");
     expect_failure(commit_file(scratch_path("missing/f"), "x", 1, &err), STATUS_WRITE, &err, "missing");
-    expect_failure(commit_file(scratch_path("%s", ""), "x", 1, &err), STATUS_WRITE, &err, "folder");
+    expect_failure(commit_file(scratch_folder(), "x", 1, &err), STATUS_WRITE, &err, "folder");
     expect_failure(commit_file(scratch_path("%s", name), "x", 1, &err), STATUS_WRITE, &err, "too long");
     expect_failure(commit_link(scratch_path("missing"), "l", "x", &err), STATUS_WRITE, &err, "missing");
-    cr_assert_eq(scratch_count(scratch_path("%s", "")), 0);
+    cr_assert_eq(scratch_count(scratch_folder()), 0);
 }
 
 Test(commit, link_replaces_links_and_files_but_no_folder)
 {
     struct error err;
     char target[64] = {0};
-    cr_assert_eq(commit_link(scratch_path("%s", ""), "latest", "step-1", &err), STATUS_OK, "%s", err.message);
-    cr_assert_eq(commit_link(scratch_path("%s", ""), "latest", "step-2", &err), STATUS_OK, "%s", err.message);
+    cr_assert_eq(commit_link(scratch_folder(), "latest", "step-1", &err), STATUS_OK, "%s", err.message);
+    cr_assert_eq(commit_link(scratch_folder(), "latest", "step-2", &err), STATUS_OK, "%s", err.message);
     cr_assert_eq(readlink(scratch_path("latest"), target, sizeof target), 6);
     cr_assert_str_eq(target, "step-2");
     scratch_write(scratch_path("file"), "x", 1);
-    cr_assert_eq(commit_link(scratch_path("%s", ""), "file", "step-2", &err), STATUS_OK, "%s", err.message);
+    cr_assert_eq(commit_link(scratch_folder(), "file", "step-2", &err), STATUS_OK, "%s", err.message);
     cr_assert_eq(mkdir(scratch_path("folder"), 0777), 0);
-    expect_failure(commit_link(scratch_path("%s", ""), "folder", "step-2", &err), STATUS_WRITE, &err, "folder");
-    cr_assert_eq(scratch_count(scratch_path("%s", "")), 3);
+    expect_failure(commit_link(scratch_folder(), "folder", "step-2", &err), STATUS_WRITE, &err, "folder");
+    cr_assert_eq(scratch_count(scratch_folder()), 3);
 }
 
 Test(commit, removal_stays_inside_one_folder_of_files)
@@ -332,7 +332,7 @@ Test(commit, removal_stays_inside_one_folder_of_files)
     make_folder("step", "x");
     cr_assert_eq(commit_remove_folder(scratch_path("step/"), &err), STATUS_OK, "%s", err.message);
     cr_assert_eq(commit_remove_folder(scratch_path("step"), &err), STATUS_OK, "missing is fine");
-    cr_assert_eq(scratch_count(scratch_path("%s", "")), 0);
+    cr_assert_eq(scratch_count(scratch_folder()), 0);
 
     make_folder("precious", "x");
     cr_assert_eq(symlink("precious", scratch_path("link")), 0);

@@ -28,7 +28,7 @@ static void open_close(long long keep_through)
 {
     struct error err;
     struct metrics m;
-    cr_assert_eq(metrics_open(&m, scratch_path("%s", ""), keep_through, &err), STATUS_OK, "%s", err.message);
+    cr_assert_eq(metrics_open(&m, scratch_folder(), keep_through, &err), STATUS_OK, "%s", err.message);
     cr_assert_eq(metrics_close(&m, &err), STATUS_OK, "%s", err.message);
 }
 
@@ -41,7 +41,7 @@ Test(metrics, each_record_is_one_line_at_once)
 {
     struct error err;
     struct metrics m;
-    cr_assert_eq(metrics_open(&m, scratch_path("%s", ""), -1, &err), STATUS_OK, "%s", err.message);
+    cr_assert_eq(metrics_open(&m, scratch_folder(), -1, &err), STATUS_OK, "%s", err.message);
     cr_assert_eq(metrics_append(&m, record(1, 0.1), &err), STATUS_OK, "%s", err.message);
     expect_log("{\"kind\":\"step\",\"step\":1,\"loss\":0.1}\n");
     json_t *sample = json_pack("{s:s}", "sample", "two\nlines");
@@ -55,7 +55,7 @@ Test(metrics, numbers_that_json_lacks_become_null)
 {
     struct error err;
     struct metrics m;
-    cr_assert_eq(metrics_open(&m, scratch_path("%s", ""), -1, &err), STATUS_OK, "%s", err.message);
+    cr_assert_eq(metrics_open(&m, scratch_folder(), -1, &err), STATUS_OK, "%s", err.message);
     cr_assert_eq(metrics_append(&m, record(1, NAN), &err), STATUS_OK);
     cr_assert_eq(metrics_append(&m, record(2, -INFINITY), &err), STATUS_OK);
     cr_assert_eq(metrics_close(&m, &err), STATUS_OK);
@@ -67,7 +67,7 @@ Test(metrics, any_float_reads_back_as_itself)
     struct error err;
     struct metrics m;
     const float values[] = {1.0f / 3, 0x1.fffffep127f, 0x1p-149f, 4.1743875f, 16777217.0f, -0.1f};
-    cr_assert_eq(metrics_open(&m, scratch_path("%s", ""), -1, &err), STATUS_OK);
+    cr_assert_eq(metrics_open(&m, scratch_folder(), -1, &err), STATUS_OK);
     for (size_t i = 0; i < 6; i++)
         cr_assert_eq(metrics_append(&m, json_pack("[o]", metrics_number((double)values[i])), &err), STATUS_OK);
     cr_assert_eq(metrics_close(&m, &err), STATUS_OK);
@@ -100,7 +100,7 @@ Test(metrics, half_written_last_line_is_cut_at_any_length)
     const char *whole = "{\"step\":1}\n{\"step\":2}";
     for (size_t n = 11; n <= 21; n++) {
         scratch_write(scratch_path("metrics.jsonl"), whole, n);
-        cr_assert_eq(metrics_open(&m, scratch_path("%s", ""), 5, &err), STATUS_OK, "%s", err.message);
+        cr_assert_eq(metrics_open(&m, scratch_folder(), 5, &err), STATUS_OK, "%s", err.message);
         cr_assert_eq(metrics_append(&m, json_pack("{s:i}", "step", 3), &err), STATUS_OK);
         cr_assert_eq(metrics_close(&m, &err), STATUS_OK);
         expect_log(n == 21 ? "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n" : "{\"step\":1}\n{\"step\":3}\n");
@@ -131,7 +131,7 @@ Test(metrics, foreign_lines_are_named_and_nothing_is_changed)
     struct metrics m;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         put_log(cases[i].text);
-        cr_assert_eq(metrics_open(&m, scratch_path("%s", ""), 10, &err), STATUS_FORMAT, "%s", cases[i].text);
+        cr_assert_eq(metrics_open(&m, scratch_folder(), 10, &err), STATUS_FORMAT, "%s", cases[i].text);
         cr_assert_not_null(strstr(err.message, cases[i].part), "%s", err.message);
         cr_assert_null(m.file);
         expect_log(cases[i].text);
@@ -142,7 +142,7 @@ Test(metrics, line_that_does_not_fit_is_cut_off_again)
 {
     struct error err;
     struct metrics m;
-    cr_assert_eq(metrics_open(&m, scratch_path("%s", ""), -1, &err), STATUS_OK);
+    cr_assert_eq(metrics_open(&m, scratch_folder(), -1, &err), STATUS_OK);
     cr_assert_eq(metrics_append(&m, json_pack("{s:i}", "step", 1), &err), STATUS_OK);
     const struct rlimit limit = {.rlim_cur = 15, .rlim_max = RLIM_INFINITY};
     cr_assert_neq(signal(SIGXFSZ, SIG_IGN), SIG_ERR);
@@ -158,7 +158,7 @@ Test(metrics, record_that_could_not_be_made_is_an_error)
 {
     struct error err;
     struct metrics m;
-    cr_assert_eq(metrics_open(&m, scratch_path("%s", ""), -1, &err), STATUS_OK);
+    cr_assert_eq(metrics_open(&m, scratch_folder(), -1, &err), STATUS_OK);
     cr_assert_eq(metrics_append(&m, NULL, &err), STATUS_MEMORY);
     cr_assert_eq(metrics_close(&m, &err), STATUS_OK);
 }
@@ -169,6 +169,6 @@ Test(metrics, what_is_no_file_is_refused, .timeout = 10)
     struct metrics m;
     cr_assert_eq(metrics_open(&m, scratch_path("missing"), -1, &err), STATUS_OPEN);
     cr_assert_eq(mkfifo(scratch_path("metrics.jsonl"), 0666), 0);
-    cr_assert_eq(metrics_open(&m, scratch_path("%s", ""), 3, &err), STATUS_OPEN);
+    cr_assert_eq(metrics_open(&m, scratch_folder(), 3, &err), STATUS_OPEN);
     cr_assert_null(m.path);
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #define PATH_SIZE 2048
+#define PATHS 128
 
 static char folder[512];
 
@@ -46,19 +47,27 @@ void scratch_remove(void)
     remove_tree(folder);
 }
 
+const char *scratch_folder(void)
+{
+    return folder;
+}
+
 const char *scratch_path(const char *format, ...)
 {
-    static char paths[16][PATH_SIZE];
-    static size_t next;
-    char *path = paths[next++ % 16];
-    const int n = snprintf(path, PATH_SIZE, "%s/", folder);
+    static char paths[PATHS][PATH_SIZE];
+    static size_t n;
+    char path[PATH_SIZE];
+    const int at = snprintf(path, sizeof path, "%s/", folder);
     va_list args;
     va_start(args, format);
-    vsnprintf(path + n, PATH_SIZE - (size_t)n, format, args);
+    vsnprintf(path + at, sizeof path - (size_t)at, format, args);
     va_end(args);
-    if (path[n] == '\0')
-        path[n - 1] = '\0';
-    return path;
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(paths[i], path) == 0)
+            return paths[i];
+    cr_assert_lt(n, PATHS, "more than %d paths in one test", PATHS);
+    memcpy(paths[n], path, sizeof path);
+    return paths[n++];
 }
 
 void scratch_write(const char *path, const void *bytes, size_t n)

@@ -9,7 +9,9 @@
 void scratch_make(void);
 void scratch_remove(void);
 
-/* FOLDER/NAME ("" gives the folder itself). Good for the next 16 calls. */
+const char *scratch_folder(void);
+
+/* FOLDER/NAME. Good for the whole test, which may have 128 different ones. */
 const char *scratch_path(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Writes a file by its full path. */
