@@ -21,8 +21,8 @@ Test(heads, ordinary_heads_give_the_figures_and_no_remark)
     const double entropy[] = {0.5, 0.61, NAN, 0.7}, score[] = {1, 1, 1, 1};
     const struct heads now = {2, 2, entropy, score};
     char *text = table(&now, NULL);
-    cr_assert(strstr(text, "layer 0    0.50 0.61\n"), "%s", text);
-    cr_assert(strstr(text, "layer 1       - 0.70\n"), "%s", text);
+    cr_assert(strstr(text, "layer 0   0.50 0.61\n"), "%s", text);
+    cr_assert(strstr(text, "layer 1      - 0.70\n"), "%s", text);
     cr_assert_null(strstr(text, "sharp"));
     cr_assert_null(strstr(text, "uniform ("));
     free(text);
