@@ -103,20 +103,22 @@ static enum status write_files(const struct settings *s, const char *beside, con
     return status;
 }
 
-static double part_number(const json_t *description, const char *part, const char *key)
+static double part_entropy(const json_t *description, const char *part)
 {
-    return json_number_value(json_object_get(json_object_get(description, part), key));
+    return json_number_value(json_object_get(json_object_get(description, part), "entropy"));
 }
 
 static void summarise(const struct corpus *c, const json_t *d)
 {
-    char characters[HUMAN_SIZE], stories[HUMAN_SIZE];
+    char characters[HUMAN_SIZE], stories[HUMAN_SIZE], error[64] = "";
+    const json_t *standard_error = json_object_get(json_object_get(d, "validation"), "standard_error");
+    if (json_is_number(standard_error)) /* a part of a story or two has none */
+        snprintf(error, sizeof error, " (standard error %.4f)", json_number_value(standard_error));
     fprintf(stderr,
-            "%s characters, %s stories. True entropy in nats per character: %.4f; train part %.4f, validation part "
-            "%.4f (standard error %.4f)\n",
-            human_count(characters, c->count), human_count(stories, c->stories), part_number(d, "all", "entropy"),
-            part_number(d, "train", "entropy"), part_number(d, "validation", "entropy"),
-            part_number(d, "validation", "standard_error"));
+            "%s characters, stories: %s. True entropy in nats per character: %.4f; train part %.4f, validation part "
+            "%.4f%s\n",
+            human_count(characters, c->count), human_count(stories, c->stories), part_entropy(d, "all"),
+            part_entropy(d, "train"), part_entropy(d, "validation"), error);
 }
 
 static enum status make(const struct settings *s, const char *beside, const struct grammar *g, struct error *err)
@@ -129,10 +131,11 @@ static enum status make(const struct settings *s, const char *beside, const stru
     status = corpus_json(&description, &c, g, s->seed, s->val_split, err);
     if (status == STATUS_OK && s->out)
         status = write_files(s, beside, &c, description, err);
-    if (status == STATUS_OK && !s->out)
+    if (status == STATUS_OK && !s->out) {
         fwrite(c.text, 1, c.count, stdout);
+        status = command_flush(err);
+    }
     if (status == STATUS_OK) {
-        fflush(stdout);
         summarise(&c, description);
         if (s->json) {
             json_dumpf(description, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9));

@@ -195,7 +195,9 @@ static enum status write_text(struct writer *w, const struct prompt *p, struct e
         written = !line_end;
         logits = decode_append(&w->decode, &next, 1);
     }
-    for (; written < s->n && !ferror(stdout); written++) {
+    for (; written < s->n; written++) {
+        if (ferror(stdout))
+            return command_flush(err);
         const enum status status =
             sample_choose(&next, logits, w->V, &s->sample, 0, (uint32_t)written, &w->scratch, err);
         if (status != STATUS_OK)

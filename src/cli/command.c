@@ -1,6 +1,8 @@
 #include "cli/command.h"
 
+#include <errno.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/nearest.h"
@@ -45,6 +47,14 @@ int command_exit(enum status status)
         return 1;
     }
     return 1;
+}
+
+enum status command_flush(struct error *err)
+{
+    /* A write that failed before has set errno and the stream's mark; little has happened in between. */
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return STATUS_OK;
+    return fail(err, STATUS_WRITE, "standard output: %s", errno ? strerror(errno) : "not all of it could be written");
 }
 
 enum status command_check_operands(const struct command *c, const struct options *o, struct error *err)

@@ -24,8 +24,8 @@ struct command {
     const struct command_example *examples; /* then {NULL, NULL} */
 
     /* Does the work. `settings` is filled, the number of operands checked. Results go to stdout, notes to stderr;
-     * an error comes back in err and is printed by main. Failures of stdout are noticed by main, but a command that
-     * writes for long should stop when ferror(stdout). */
+     * an error comes back in err and is printed by main, which also notices output that was lost at the very end. A
+     * command that writes for long, or has more to do once it has written, asks command_flush. */
     enum status (*run)(struct options *options, void *settings, struct error *err);
 };
 
@@ -42,6 +42,9 @@ const char *command_nearest(const char *name);
 
 /* Exit status of the program: 0 done, 1 failed, 2 wrong usage, 3 a leak was found, 130 interrupted after saving. */
 int command_exit(enum status status);
+
+/* Hands everything on stdout to the system. STATUS_WRITE with the reason when some of it, now or before, was lost. */
+enum status command_flush(struct error *err);
 
 /* STATUS_USAGE when a command line has too few or too many operands. */
 enum status command_check_operands(const struct command *c, const struct options *o, struct error *err);

@@ -30,12 +30,14 @@ static int failed(enum status status, const struct error *err)
 /* Output that did not arrive makes success a failure. */
 static int finish(int exit_status)
 {
-    const bool lost = ferror(stdout) != 0;
-    errno = 0;
-    if (fclose(stdout) == 0 && !lost)
+    if (exit_status != 0) /* the reason has been given */
         return exit_status;
-    fprintf(stderr, "nopeek: standard output: %s\n", errno ? strerror(errno) : "not all of it could be written");
-    return exit_status == 0 ? 1 : exit_status;
+    struct error err;
+    const enum status s = command_flush(&err);
+    if (s != STATUS_OK)
+        return failed(s, &err);
+    /* Some file systems tell of a full disk only here. */
+    return fclose(stdout) == 0 ? 0 : failed(fail(&err, STATUS_WRITE, "standard output: %s", strerror(errno)), &err);
 }
 
 static int run(const struct command *c, int argc, char **argv)

@@ -1,0 +1,110 @@
+#include <criterion/criterion.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "support/program.h"
+#include "support/scratch.h"
+#include "support/tiny_run.h"
+
+static struct tiny_run make(const char *name, bool leaky, bool stateless)
+{
+    const struct tiny_run r = {.dir = scratch_path("%s", name),
+                               .text_path = scratch_path("%s.txt", name),
+                               .text = "abc cab bca\nba ac cb\n",
+                               .block_size = 8,
+                               .leaky = leaky,
+                               .stateless = stateless};
+    tiny_run_write(&r);
+    return r;
+}
+
+TestSuite(cmd_info, .init = scratch_make, .fini = scratch_remove);
+
+static void assert_says(const char *out, const char *const *parts)
+{
+    for (size_t i = 0; parts[i]; i++)
+        cr_assert(strstr(out, parts[i]), "no \"%s\" in\n%s", parts[i], out);
+}
+
+Test(cmd_info, says_shape_text_losses_heads_and_verdict)
+{
+    const struct tiny_run r = make("run", false, false);
+    struct program p;
+    PROGRAM(&p, "info", r.dir);
+    cr_assert_eq(p.status, 0, "%s", p.err);
+    assert_says(p.out, (const char *const[]){"step-000007\n", "2 layers, 2 heads of 8, 16 channels, context 8\n",
+                                             "with biases, tied output matrix", "6,816\n", "5 characters\n",
+                                             "run.txt\n", "21 symbols, 21 B, hash ", "7, after 1 min 15 s of training",
+                                             "batch loss  2.0700\n", "train loss  1.2500\n", "val loss    1.5000\n",
+                                             "best        1.5000 at step 7\n", "leak check  no leak: all well\n",
+                                             "layer 0   0.50 0.99\n", "sharp", "uniform", NULL});
+    cr_assert_null(strstr(p.out, "LEAK"));
+    program_free(&p);
+}
+
+Test(cmd_info, json_says_the_same)
+{
+    const struct tiny_run r = make("run", false, false);
+    struct program p;
+    PROGRAM(&p, "info", r.dir, "--json");
+    cr_assert_eq(p.status, 0, "%s", p.err);
+    json_t *o = json_loads(p.out, 0, NULL);
+    cr_assert(o, "%s", p.out);
+    const char *const whole[] = {"n_layer",    "n_head", "n_embd",    "head_size",    "block_size",
+                                 "vocab_size", "step",   "best_step", "text_symbols", "parameters"};
+    const json_int_t expected[] = {2, 2, 16, 8, 8, 5, 7, 7, 21, 6816};
+    for (size_t i = 0; i < 10; i++)
+        cr_assert_eq(json_integer_value(json_object_get(o, whole[i])), expected[i], "%s", whole[i]);
+    cr_assert_eq(json_real_value(json_object_get(o, "val_loss")), 1.5);
+    cr_assert_float_eq(json_real_value(json_object_get(o, "batch_loss")), 2.07, 1e-9);
+    cr_assert(json_is_false(json_object_get(o, "leak")));
+    cr_assert_eq(json_array_size(json_object_get(o, "entropy")), 2);
+    cr_assert_str_eq(json_string_value(json_object_get(o, "check")), "no leak: all well");
+    json_decref(o);
+    program_free(&p);
+}
+
+Test(cmd_info, a_leaky_run_is_marked)
+{
+    const struct tiny_run r = make("run", true, false);
+    struct program p;
+    PROGRAM(&p, "info", r.dir);
+    assert_says(p.out, (const char *const[]){"TRAINED WITH A LEAK", "leak check  leak: layer 0", NULL});
+    program_free(&p);
+    PROGRAM(&p, "info", r.dir, "--json");
+    assert_says(p.out, (const char *const[]){"\"leak\":true", NULL});
+    program_free(&p);
+}
+
+Test(cmd_info, a_model_without_a_training_record_is_described_as_far_as_it_goes)
+{
+    const struct tiny_run r = make("run", false, true);
+    char folder[2048];
+    snprintf(folder, sizeof folder, "%s/step-000007", r.dir);
+    struct program p;
+    PROGRAM(&p, "info", folder);
+    cr_assert_eq(p.status, 0, "%s", p.err);
+    assert_says(p.out, (const char *const[]){"2 layers", "no record", NULL});
+    cr_assert_null(strstr(p.out, "step    "));
+    program_free(&p);
+    PROGRAM(&p, "info", folder, "--json");
+    json_t *o = json_loads(p.out, 0, NULL);
+    cr_assert(o && !json_object_get(o, "step"), "%s", p.out);
+    json_decref(o);
+    program_free(&p);
+}
+
+Test(cmd_info, damage_is_refused)
+{
+    const struct tiny_run r = make("run", false, false);
+    char file[2048];
+    snprintf(file, sizeof file, "%s/step-000007/model.safetensors", r.dir);
+    scratch_write(file, "not a model", 11);
+    struct program p;
+    PROGRAM(&p, "info", r.dir);
+    cr_assert_eq(p.status, 1);
+    cr_assert(strstr(p.err, "model.safetensors"), "%s", p.err);
+    cr_assert_eq(p.out_size, 0);
+    program_free(&p);
+}

@@ -1,0 +1,45 @@
+#define _POSIX_C_SOURCE 200809L
+#include "cli/heads.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char *table(const struct heads *now, const struct heads *before)
+{
+    char *text;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+    heads_print(f, now, before);
+    fclose(f);
+    return text;
+}
+
+Test(heads, ordinary_heads_give_the_figures_and_no_remark)
+{
+    const double entropy[] = {0.5, 0.61, NAN, 0.7}, score[] = {1, 1, 1, 1};
+    const struct heads now = {2, 2, entropy, score};
+    char *text = table(&now, NULL);
+    cr_assert(strstr(text, "layer 0   0.50 0.61\n"), "%s", text);
+    cr_assert(strstr(text, "layer 1      - 0.70\n"), "%s", text);
+    cr_assert_null(strstr(text, "sharp"));
+    cr_assert_null(strstr(text, "uniform ("));
+    free(text);
+}
+
+Test(heads, what_is_worth_noticing_is_said_by_layer_and_head)
+{
+    const double entropy[] = {0.1, 0.99, 0.15, 0.5, 0.02, 0.2}, score[] = {1, 1, 1, 1, 90, 1};
+    const double entropy_before[] = {0.1, 0.99, 0.15, 0.5, 0.6, 0.2}, score_before[] = {1, 1, 1, 1, 3, 1};
+    const struct heads now = {2, 3, entropy, score}, before = {2, 3, entropy_before, score_before};
+    char *text = table(&now, &before);
+    cr_assert(strstr(text, "): layer 0 head 0, 2\n"), "%s", text);
+    cr_assert(strstr(text, "uniform (looks at everything alike): layer 0 head 1\n"), "%s", text);
+    cr_assert(strstr(text, "collapsing (") && strstr(text, "helps): layer 1 head 1\n"), "%s", text);
+    free(text);
+    text = table(&now, NULL);
+    cr_assert(strstr(text, "): layer 0 head 0, 2; layer 1 head 1\n"), "%s", text);
+    cr_assert_null(strstr(text, "collapsing"));
+    free(text);
+}
