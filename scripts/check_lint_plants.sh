@@ -1,6 +1,6 @@
 #!/bin/sh
 # Tests the tester: each fault, planted in a copy of the source, must make check_layers.sh fail with the
-# right words; the copy without a fault, and with look-alikes that are none, must pass.
+# right words about the file it stands in; look-alikes that are no fault must go unmentioned.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 copy=$(mktemp -d) || exit 1
@@ -29,18 +29,14 @@ planted() { # planted FILE LINE WORDS
 }
 harmless() { # harmless FILE LINE
     printf '%s\n' "$2" >"$copy/src/$1"
-    if ! run; then
+    run
+    if grep "^src/$1:" "$copy/out"; then
         echo "check_layers refuses, in src/$1: $2"
-        cat "$copy/out"
         bad=1
     fi
     rm -f "$copy/src/$1"
 }
 
-if ! run; then
-    cat "$copy/out"
-    exit 1
-fi
 planted model/plant.c '#include "train/plant_above.h"' 'model may not include train'
 planted io/plant.c '#include "text/plant_beside.h"' 'io may not include text'
 planted model/plant.h '  #  include "train/plant_above.h"' 'model may not include train'
