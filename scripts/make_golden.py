@@ -39,7 +39,7 @@ CASES = {
     "plain-untied": (3, 4, 8, 10, 7, 2, 7, False, False, 1),
     "sharp": (2, 2, 6, 11, 9, 1, 11, True, True, 20),
     "wide": (1, 1, 17, 37, 19, 1, 37, True, True, 1),
-    "smallest": (1, 1, 2, 3, 2, 1, 1, True, False, 1),
+    "smallest": (1, 3, 3, 3, 2, 1, 1, True, False, 1),
 }
 
 
