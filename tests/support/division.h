@@ -1,0 +1,24 @@
+/* Ways to share a kernel's work among lanes, each of which must give the right result. */
+#ifndef SUPPORT_DIVISION_H
+#define SUPPORT_DIVISION_H
+
+#include <stdbool.h>
+
+#include "base/team.h"
+
+struct division {
+    int lanes;
+    bool threads; /* really at once; else one lane after the other, the last first */
+};
+
+/* Teams of 1, 2, 3 and 5 threads, and 64 lanes in turn: more lanes than most tests have rows. */
+#define DIVISIONS 5
+extern const struct division divisions[DIVISIONS];
+
+/* How many lanes division_run really has: 1 for a team built without OpenMP. */
+int division_lanes(const struct division *d);
+
+/* work(lane, context) for every lane. Without threads, work must not hold a barrier. */
+void division_run(const struct division *d, void (*work)(const struct lane *lane, void *context), void *context);
+
+#endif
