@@ -10,7 +10,7 @@ void crossentropy_forward(const struct lane *lane, real *restrict loss, real *re
         const real target = logits[n * V + targets[n]];
         const struct softmax_stats stats = softmax_row(logits + n * V, V);
         /* (max - target) + ln l, not lse - target: large logits cancel before the small term joins. */
-        loss[n] = (stats.max - target) + (stats.lse - stats.max);
+        loss[n] = (stats.max - target) + stats.log_l;
     }
 }
 

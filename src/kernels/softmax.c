@@ -31,7 +31,7 @@ struct softmax_stats softmax_row(real *s, size_t n)
     if (m == -(real)INFINITY) {
         for (size_t j = 0; j < n; j++)
             s[j] = 0;
-        return (struct softmax_stats){m, m, 0};
+        return (struct softmax_stats){.max = m, .log_l = m, .lse = m, .entropy = 0};
     }
     real sum[VMATH_LANES] = {0}, weighted[VMATH_LANES] = {0};
     size_t j = 0;
@@ -54,5 +54,5 @@ struct softmax_stats softmax_row(real *s, size_t n)
     const real log_l = (real)log((double)l), most = (real)log((double)n);
     real entropy = log_l - vmath_reduce(weighted) / l;
     entropy = entropy < 0 ? 0 : entropy > most ? most : entropy; /* rounding only; NaN stays */
-    return (struct softmax_stats){m, m + log_l, entropy};
+    return (struct softmax_stats){.max = m, .log_l = log_l, .lse = m + log_l, .entropy = entropy};
 }

@@ -8,12 +8,14 @@
 
 struct softmax_stats {
     real max;     /* m, the largest score */
-    real lse;     /* ln sum_j exp(s_j) = m + ln l,  l = sum_j exp(s_j - m) */
+    real log_l;   /* ln l,  l = sum_j exp(s_j - m) */
+    real lse;     /* ln sum_j exp(s_j) = m + ln l; at large m it has lost the last digits of ln l */
     real entropy; /* nats: ln l - sum_j p_j (s_j - m). The shorter lse - E[s] loses every digit at scores of 1e4. */
 };
 
-/* p_j = exp(s_j - m) / l, in place. n = 0 gives max = lse = -INFINITY, entropy 0. Scores of -INFINITY get
- * exactly 0; a row of nothing else gets zeros. NaN anywhere makes every p NaN. 0 <= entropy <= ln n. */
+/* p_j = exp(s_j - m) / l, in place. n = 0 gives max = lse = log_l = -INFINITY, entropy 0. Scores of
+ * -INFINITY get exactly 0; a row of nothing else gets zeros and the same statistics. NaN anywhere makes every p NaN. 0
+ * <= entropy <= ln n. */
 struct softmax_stats softmax_row(real *s, size_t n);
 
 #endif
