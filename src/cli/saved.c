@@ -9,7 +9,8 @@
 
 static enum status read_state(struct saved *s, struct error *err)
 {
-    if (!s->checkpoint.state)
+    /* A checkpoint that no trainer wrote has no state, or one that says nothing beside its files' hashes. */
+    if (!json_object_get(s->checkpoint.state, "text"))
         return STATUS_OK;
     const enum status status = state_from_json(&s->state, s->checkpoint.state, "trainer_state.json", err);
     s->has_state = status == STATUS_OK;

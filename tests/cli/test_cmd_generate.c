@@ -105,7 +105,10 @@ Test(cmd_generate, of_a_long_prompt_only_the_last_block_counts)
 {
     struct program a, b;
     PROGRAM(&a, "generate", dir, "--prompt", "aaaaaaaaaabcab cabca bab", "-n", "30");
-    PROGRAM(&b, "generate", dir, "--prompt", "c\nc\nc\nc\nabcab cabca bab", "-n", "30");
+    PROGRAM(&b, "generate", dir, "--prompt",
+            "c\nc\nc\nc\n"
+            "cab cabca bab ab",
+            "-n", "30");
     cr_assert_eq(a.status + b.status, 0);
     cr_assert_str_eq(a.out + 24, b.out + 24);
     program_free(&a);

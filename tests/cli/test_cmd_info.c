@@ -34,7 +34,7 @@ Test(cmd_info, says_shape_text_losses_heads_and_verdict)
     PROGRAM(&p, "info", r.dir);
     cr_assert_eq(p.status, 0, "%s", p.err);
     assert_says(p.out, (const char *const[]){"step-000007\n", "2 layers, 2 heads of 8, 16 channels, context 8\n",
-                                             "with biases, tied output matrix", "6,816\n", "5 characters\n",
+                                             "with biases, tied output matrix", "6,800\n", "5 characters\n",
                                              "run.txt\n", "21 symbols, 21 B, hash ", "7, after 1 min 15 s of training",
                                              "batch loss  2.0700\n", "train loss  1.2500\n", "val loss    1.5000\n",
                                              "best        1.5000 at step 7\n", "leak check  no leak: all well\n",
@@ -53,7 +53,7 @@ Test(cmd_info, json_says_the_same)
     cr_assert(o, "%s", p.out);
     const char *const whole[] = {"n_layer",    "n_head", "n_embd",    "head_size",    "block_size",
                                  "vocab_size", "step",   "best_step", "text_symbols", "parameters"};
-    const json_int_t expected[] = {2, 2, 16, 8, 8, 5, 7, 7, 21, 6816};
+    const json_int_t expected[] = {2, 2, 16, 8, 8, 5, 7, 7, 21, 6800};
     for (size_t i = 0; i < 10; i++)
         cr_assert_eq(json_integer_value(json_object_get(o, whole[i])), expected[i], "%s", whole[i]);
     cr_assert_eq(json_real_value(json_object_get(o, "val_loss")), 1.5);

@@ -1,0 +1,97 @@
+#include "cli/saved.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "support/scratch.h"
+#include "support/tiny_run.h"
+
+TestSuite(saved, .init = scratch_make, .fini = scratch_remove);
+
+static struct tiny_run make(bool leaky, bool stateless)
+{
+    const struct tiny_run r = {.dir = scratch_path("run"),
+                               .text_path = scratch_path("text"),
+                               .text = "abc cab bca\nba ac cb\n",
+                               .block_size = 8,
+                               .leaky = leaky,
+                               .stateless = stateless};
+    tiny_run_write(&r);
+    return r;
+}
+
+Test(saved, opens_a_run_and_a_checkpoint_folder_alike)
+{
+    const struct tiny_run r = make(false, false);
+    char folder[2048];
+    snprintf(folder, sizeof folder, "%s/step-000007", r.dir);
+    const char *const names[] = {r.dir, folder};
+    for (size_t i = 0; i < 2; i++) {
+        struct saved s;
+        struct error err = {{0}};
+        cr_assert_eq(saved_open(&s, names[i], &err), STATUS_OK, "%s", err.message);
+        cr_assert(s.has_state && s.state.step == 7 && !saved_leaky(&s));
+        cr_assert_str_eq(s.run, r.dir);
+        cr_assert_eq(saved_val_split(&s, 0.1), 0.25);
+        saved_close(&s);
+    }
+}
+
+Test(saved, records_end_with_the_checkpoint_and_broken_lines_are_passed_over)
+{
+    const struct tiny_run r = make(false, false);
+    char path[2048];
+    snprintf(path, sizeof path, "%s/metrics.jsonl", r.dir);
+    FILE *f = fopen(path, "a");
+    cr_assert_not_null(f);
+    fputs("{\"kind\":\"step\"}\n[1]\n{\"kind\":1,\"step\":3}\n\n{\"kind\":\"step\",\"step\":\"7\"}\n{\"kind\":\"st", f);
+    fclose(f);
+    struct saved s;
+    struct error err;
+    cr_assert_eq(saved_open(&s, r.dir, &err), STATUS_OK);
+    json_t *step = saved_record(&s, "step"), *eval = saved_record(&s, "eval");
+    cr_assert_eq(json_integer_value(json_object_get(step, "step")), 7);
+    cr_assert_eq(json_number_value(json_object_get(eval, "val_loss")), 1.5);
+    cr_assert_null(saved_record(&s, "other"));
+    json_decref(step);
+    json_decref(eval);
+    saved_close(&s);
+}
+
+Test(saved, a_leak_is_known_from_the_model_or_from_the_mark)
+{
+    const struct tiny_run r = make(true, false);
+    struct saved s;
+    struct error err;
+    cr_assert_eq(saved_open(&s, r.dir, &err), STATUS_OK);
+    cr_assert(saved_leaky(&s));
+    s.state.leaky = false;
+    cr_assert(saved_leaky(&s));
+    s.checkpoint.model.config.trained = s.checkpoint.model.config.declared;
+    cr_assert(!saved_leaky(&s));
+    s.state.leaky = true;
+    cr_assert(saved_leaky(&s));
+    saved_close(&s);
+}
+
+Test(saved, a_model_from_elsewhere_has_no_state_and_no_records)
+{
+    const struct tiny_run r = make(false, true);
+    struct saved s;
+    struct error err = {{0}};
+    cr_assert_eq(saved_open(&s, r.dir, &err), STATUS_OK, "%s", err.message);
+    cr_assert(!s.has_state && !saved_leaky(&s));
+    cr_assert_eq(saved_val_split(&s, 0.1), 0.1);
+    cr_assert_null(saved_record(&s, "step"));
+    saved_close(&s);
+}
+
+Test(saved, what_cannot_be_opened_leaves_nothing)
+{
+    struct saved s;
+    struct error err = {{0}};
+    cr_assert_neq(saved_open(&s, scratch_path("nothing"), &err), STATUS_OK);
+    cr_assert(strstr(err.message, "nothing"));
+    cr_assert(!s.run && !s.checkpoint.path);
+}
