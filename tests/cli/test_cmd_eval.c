@@ -27,7 +27,7 @@ static void make_run(void)
 
 TestSuite(cmd_eval, .init = make_run, .fini = scratch_remove);
 
-#define EVAL(...) eval((const char *const[]){"eval", __VA_ARGS__, "--json", NULL})
+#define EVAL(...) eval((const char *const[]){"eval", __VA_ARGS__, "--json", "--threads", "1", NULL})
 static json_t *eval(const char *const *words)
 {
     struct program p;

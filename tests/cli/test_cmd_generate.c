@@ -44,8 +44,8 @@ static size_t characters(const char *text)
 #define GENERATE(...) generate((const char *const[]){__VA_ARGS__, NULL})
 static char *generate(const char *const *words)
 {
-    const char *all[32] = {"generate", dir};
-    size_t n = 2;
+    const char *all[32] = {"generate", dir, "--threads", "1"};
+    size_t n = 4;
     for (size_t i = 0; words[i]; i++)
         all[n++] = words[i];
     struct program p;
@@ -90,7 +90,7 @@ Test(cmd_generate, the_prompt_comes_first_whatever_its_length)
             prompt[j] = "abc"[(j * j) % 3];
         prompt[lengths[i]] = '\0';
         struct program p;
-        PROGRAM(&p, "generate", dir, "--prompt", prompt, "-n", "20");
+        PROGRAM(&p, "generate", dir, "--threads", "1", "--prompt", prompt, "-n", "20");
         cr_assert_eq(p.status, 0, "%s", p.err);
         cr_assert_eq(strncmp(p.out, prompt, lengths[i]), 0);
         cr_assert_eq(characters(p.out), lengths[i] + 20);
@@ -157,7 +157,7 @@ Test(cmd_generate, without_a_line_end_in_the_vocabulary_the_first_symbol_is_draw
     char first = 0;
     for (size_t i = 0; i < 5; i++) {
         struct program p;
-        PROGRAM(&p, "generate", r.dir, "-n", "12", "--seed", seeds[i]);
+        PROGRAM(&p, "generate", r.dir, "--threads", "1", "-n", "12", "--seed", seeds[i]);
         cr_assert_eq(p.status, 0, "%s", p.err);
         cr_assert_eq(p.out_size, 12);
         differ |= first && p.out[0] != first;
@@ -257,7 +257,7 @@ Test(cmd_generate, bytes_are_written_as_they_are)
                                .tokens = TOKENIZER_BYTES};
     tiny_run_write(&r);
     struct program p;
-    PROGRAM(&p, "generate", r.dir, "-n", "300", "--prompt", "\xc3", "--temperature", "2");
+    PROGRAM(&p, "generate", r.dir, "--threads", "1", "-n", "300", "--prompt", "\xc3", "--temperature", "2");
     cr_assert_eq(p.status, 0, "%s", p.err);
     cr_assert_eq(p.out_size, 301);
     program_free(&p);
@@ -272,4 +272,12 @@ Test(cmd_generate, a_reader_that_leaves_ends_it)
     cr_assert(strstr(p.err, "nopeek: standard output: Broken pipe") && strstr(p.err, "status 1"), "%s", p.err);
     cr_assert_eq(p.out_size, 5);
     program_free(&p);
+}
+
+Test(cmd_generate, threads_do_not_change_the_choice)
+{
+    char *one = GENERATE("-n", "60"), *two = GENERATE("-n", "60", "--threads", "2");
+    cr_assert_str_eq(one, two);
+    free(one);
+    free(two);
 }
