@@ -70,11 +70,10 @@ static char *description_path(const char *text)
     size_t n = strlen(text);
     if (n > 4 && strcmp(text + n - 4, ".txt") == 0)
         n -= 4;
-    char *path = malloc(n + sizeof ".json");
-    if (path) {
-        memcpy(path, text, n);
-        memcpy(path + n, ".json", sizeof ".json");
-    }
+    const size_t size = n + sizeof ".json";
+    char *path = malloc(size);
+    if (path)
+        snprintf(path, size, "%.*s.json", (int)n, text);
     return path;
 }
 

@@ -221,16 +221,11 @@ static enum status evaluate_text(struct job *j, const char *run, struct error *e
                     "eval: the %s part of the text has %zu symbols, expected at least 2: choose another --part or "
                     "--val-split, or a longer TEXT",
                     parts[j->settings->part], j->end - j->begin);
-    j->T = j->saved.checkpoint.model.config.block_size;
     j->stride = j->settings->stride ? j->settings->stride : j->T;
     if (j->stride > j->T)
         return fail(err, STATUS_USAGE, "--stride: found %zu, expected at most %zu, the context of %s", j->stride, j->T,
                     run);
-    j->result.position_loss = calloc(j->T, sizeof *j->result.position_loss);
-    j->result.position_count = calloc(j->T, sizeof *j->result.position_count);
-    enum status s = j->result.position_loss && j->result.position_count
-                        ? measure(j, err)
-                        : fail(err, STATUS_MEMORY, "eval: out of memory");
+    enum status s = measure(j, err);
     if (s == STATUS_OK) {
         const size_t characters = count_characters(j);
         j->bits_per_char =
@@ -240,8 +235,6 @@ static enum status evaluate_text(struct job *j, const char *run, struct error *e
         else
             print_text(j);
     }
-    free(j->result.position_loss);
-    free(j->result.position_count);
     return s;
 }
 
@@ -253,10 +246,19 @@ static enum status run(struct options *options, void *settings, struct error *er
     if (s != STATUS_OK)
         return s;
     s = open_text(&j, options, err);
+    const size_t T = j.saved.checkpoint.model.config.block_size;
+    double *loss = calloc(T, sizeof *loss);
+    size_t *count = calloc(T, sizeof *count);
+    if (s == STATUS_OK && !(loss && count))
+        s = fail(err, STATUS_MEMORY, "eval: out of memory");
     if (s == STATUS_OK) {
+        j.T = T;
+        j.result = (struct evaluation){.position_loss = loss, .position_count = count};
         saved_warn(&j.saved);
         s = evaluate_text(&j, options->operand[0], err);
     }
+    free(loss);
+    free(count);
     dataset_free(&j.data);
     saved_close(&j.saved);
     return s;

@@ -240,32 +240,39 @@ static enum status generate(struct writer *w, const struct prompt *p, const stru
     return s;
 }
 
+static enum status with_model(struct prompt *p, const struct settings *settings, const struct saved *saved,
+                              struct error *err)
+{
+    struct writer w = {.settings = settings, .tokenizer = &saved->checkpoint.tokenizer};
+    w.V = w.tokenizer->size;
+    enum status s = sample_check(&settings->sample, err);
+    if (s == STATUS_OK)
+        s = check_stop(settings->stop, w.tokenizer, err);
+    uint32_t *ids = NULL;
+    size_t count = 0;
+    if (s == STATUS_OK)
+        s = tokenizer_encode(w.tokenizer, &ids, &count, (const uint8_t *)p->bytes, p->size, p->name, err);
+    if (s != STATUS_OK)
+        return s;
+    p->ids = ids;
+    p->count = count;
+    saved_warn(saved);
+    return generate(&w, p, &saved->checkpoint.model, err);
+}
+
 static enum status run(struct options *options, void *settings, struct error *err)
 {
-    struct writer w = {.settings = settings};
     struct prompt p = {0};
     struct saved saved;
-    enum status s = read_prompt(&p, w.settings, err);
+    enum status s = read_prompt(&p, settings, err);
     if (s == STATUS_OK)
         s = saved_open(&saved, options->operand[0], err);
-    if (s != STATUS_OK) {
-        free(p.bytes);
-        return s;
-    }
-    w.tokenizer = &saved.checkpoint.tokenizer;
-    w.V = w.tokenizer->size;
-    s = sample_check(&w.settings->sample, err);
-    if (s == STATUS_OK)
-        s = check_stop(w.settings->stop, w.tokenizer, err);
-    if (s == STATUS_OK)
-        s = tokenizer_encode(w.tokenizer, &p.ids, &p.count, (const uint8_t *)p.bytes, p.size, p.name, err);
     if (s == STATUS_OK) {
-        saved_warn(&saved);
-        s = generate(&w, &p, &saved.checkpoint.model, err);
+        s = with_model(&p, settings, &saved, err);
+        saved_close(&saved);
     }
     free(p.ids);
     free(p.bytes);
-    saved_close(&saved);
     return s;
 }
 

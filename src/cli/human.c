@@ -2,12 +2,11 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 const char *human_duration(char out[HUMAN_SIZE], double seconds)
 {
     if (!isfinite(seconds) || seconds < 0 || seconds > 1e12) {
-        strcpy(out, "?");
+        snprintf(out, HUMAN_SIZE, "?");
         return out;
     }
     const unsigned long long s = (unsigned long long)llround(seconds);
@@ -45,7 +44,7 @@ const char *human_rate(char out[HUMAN_SIZE], double per_second)
     if (isfinite(per_second) && fabs(per_second) < 1e17)
         scaled(out, per_second, units, 5);
     else
-        strcpy(out, "?");
+        snprintf(out, HUMAN_SIZE, "?");
     return out;
 }
 
