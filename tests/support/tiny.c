@@ -33,6 +33,7 @@ void tiny_make(struct tiny *t, const struct config *c, size_t micro, size_t B, s
     t->tokens = malloc(n * sizeof *t->tokens);
     t->targets = malloc(n * sizeof *t->targets);
     cr_assert(t->tokens && t->targets);
+    site.layer = 0;
     site.head = 1;
     for (size_t i = 0; i < n; i++) {
         t->tokens[i] = (uint32_t)rng_below(&site, (uint32_t)(2 * i), c->vocab_size);
