@@ -28,7 +28,7 @@ void attention_summary(double *normalised, double *max_score, const struct atten
                 const size_t row = (b * s->H + h) * s->T_q + i;
                 const struct attention_interval keys = attention_keys(s->rules[h], s->T_q, s->T_k, i);
                 const size_t visible = keys.end - keys.begin;
-                if (!(rows->max_score[row] <= max)) /* NaN is kept too */
+                if (!isnan(max) && !(rows->max_score[row] <= max)) /* NaN stays once it is there */
                     max = rows->max_score[row];
                 if (visible < 2)
                     continue;

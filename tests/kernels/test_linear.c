@@ -1,5 +1,6 @@
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "kernels/gemm.h"

@@ -1,5 +1,6 @@
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdbool.h>
 
 #include "kernels/softmax.h"
 #include "support/oracle.h"
