@@ -209,9 +209,12 @@ static enum status read_chars(struct reader *r, struct error *err)
 static enum status open_sources(struct reader *r, const char *const *paths, size_t n_paths, struct error *err)
 {
     size_t from_input = 0;
+    for (size_t f = 0; f < n_paths; f++)
+        from_input += strcmp(paths[f], "-") == 0;
+    if (from_input > 1)
+        return fail(err, STATUS_USAGE, "%s: named %zu times, but it can be read only once", SOURCE_STANDARD_INPUT,
+                    from_input);
     for (size_t f = 0; f < n_paths; f++) {
-        if (strcmp(paths[f], "-") == 0 && ++from_input > 1)
-            return fail(err, STATUS_USAGE, "%s: named twice, but it can be read only once", SOURCE_STANDARD_INPUT);
         const enum status status = source_open(&r->source[f], paths[f], err);
         if (status != STATUS_OK)
             return status;

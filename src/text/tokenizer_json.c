@@ -87,6 +87,31 @@ json_t *tokenizer_config_json(const struct tokenizer *t, size_t block_size)
                      "input_ids", "attention_mask");
 }
 
+/* A string from a file, safe in a message: its first characters as labels. */
+#define SHOWN_CHARACTERS 24
+struct shown {
+    char text[SHOWN_CHARACTERS * UTF8_LABEL_SIZE + 4];
+};
+
+static struct shown show(const char *string)
+{
+    struct shown out = {""};
+    const size_t n = strlen(string);
+    size_t used = 0;
+    for (size_t at = 0, k = 0; at < n; k++) {
+        uint32_t code;
+        const size_t length = utf8_decode(&code, (const uint8_t *)string + at, n - at);
+        if (length == 0 || k == SHOWN_CHARACTERS) {
+            memcpy(out.text + used, "...", 4);
+            break;
+        }
+        utf8_label(code, out.text + used);
+        used += strlen(out.text + used);
+        at += length;
+    }
+    return out;
+}
+
 static bool is_nothing(const json_t *value)
 {
     return !value || json_is_null(value) || json_is_false(value) ||
@@ -141,7 +166,7 @@ static enum status read_vocabulary(uint32_t *symbol, size_t size, const json_t *
     {
         const uint32_t code = single_code(key);
         if (code == 0)
-            return fail(err, STATUS_FORMAT, "%s: model.vocab: \"%.40s\" is not a single character", name, key);
+            return fail(err, STATUS_FORMAT, "%s: model.vocab: \"%s\" is not a single character", name, show(key).text);
         char what[UTF8_DESCRIPTION_SIZE];
         utf8_describe(code, what);
         if (!json_is_integer(value))
@@ -189,8 +214,8 @@ static enum status check_frame(enum tokenizer_kind *kind, const json_t *json, co
         return fail(err, STATUS_FORMAT, "%s: not a JSON object", name);
     const char *version = json_string_value(json_object_get(json, "version"));
     if (!version || strcmp(version, VERSION) != 0)
-        return fail(err, STATUS_FORMAT, "%s: version is %.40s; nopeek reads tokenizer.json version %s", name,
-                    version ? version : "missing or no string", VERSION);
+        return fail(err, STATUS_FORMAT, "%s: version is %s; nopeek reads tokenizer.json version %s", name,
+                    version ? show(version).text : "missing or no string", VERSION);
     const json_t *inner = json_object_get(json, "model");
     const char *type = json_string_value(json_object_get(inner, "type"));
     if (type && strcmp(type, "WordLevel") == 0)
@@ -199,9 +224,9 @@ static enum status check_frame(enum tokenizer_kind *kind, const json_t *json, co
         *kind = TOKENIZER_BYTES;
     else
         return fail(err, STATUS_FORMAT,
-                    "%s: model.type is %.40s; nopeek reads WordLevel over single characters, and BPE without merges "
+                    "%s: model.type is %s; nopeek reads WordLevel over single characters, and BPE without merges "
                     "over bytes",
-                    name, type ? type : "missing or no string");
+                    name, type ? show(type).text : "missing or no string");
 
     static const char *const around[] = {"normalizer", "post_processor", "added_tokens"};
     static const char *const inside[] = {
@@ -231,9 +256,9 @@ static enum status check_vocabulary(const json_t *vocab, const char *unknown, en
                     (unsigned)UTF8_CODE_POINTS);
     if (unknown && json_object_get(vocab, unknown))
         return fail(err, STATUS_FORMAT,
-                    "%s: model.unk_token \"%.40s\" is in the vocabulary, so that unknown characters would be taken for "
+                    "%s: model.unk_token \"%s\" is in the vocabulary, so that unknown characters would be taken for "
                     "it",
-                    name, unknown);
+                    name, show(unknown).text);
     return STATUS_OK;
 }
 
