@@ -45,7 +45,9 @@ void lane_barrier(const struct lane *lane)
 int team_lanes(int threads)
 {
 #ifdef _OPENMP
-    return threads;
+    /* OMP_THREAD_LIMIT and OMP_MAX_ACTIVE_LEVELS=0 are a person's word: OpenMP would give no more. */
+    const int limit = omp_get_max_active_levels() < 1 ? 1 : omp_get_thread_limit();
+    return threads < limit ? threads : limit;
 #else
     (void)threads;
     return 1;
@@ -56,14 +58,15 @@ void team_run(int threads, void (*work)(const struct lane *lane, void *context),
 {
     assert(threads >= 1);
 #ifdef _OPENMP
-    if (threads > 1) {
+    const int lanes = team_lanes(threads);
+    if (lanes > 1) {
         /* The count is stated at each region: OpenBLAS's OpenMP build changes OpenMP's own maximum,
          * and OMP_DYNAMIC could hand out fewer threads than there are shares. */
         omp_set_dynamic(0);
-#pragma omp parallel num_threads(threads)
+#pragma omp parallel num_threads(lanes)
         {
-            assert(omp_get_num_threads() == threads);
-            const struct lane lane = {omp_get_thread_num(), threads};
+            assert(omp_get_num_threads() == lanes);
+            const struct lane lane = {omp_get_thread_num(), lanes};
             work(&lane, context);
         }
         return;

@@ -29,7 +29,8 @@ struct span lane_span(const struct lane *lane, size_t n, size_t grain);
 void lane_barrier(const struct lane *lane);
 
 /* Runs work(lane, context) once per lane, on `threads` threads at once; returns when all are done.
- * threads >= 1 (asserted). Without OpenMP the one lane has count 1. Not to be nested. */
+ * threads >= 1 (asserted). Without OpenMP the one lane has count 1, and OpenMP's own limits (OMP_THREAD_LIMIT) are
+ * kept: see team_lanes. Not to be nested. */
 void team_run(int threads, void (*work)(const struct lane *lane, void *context), void *context);
 
 /* How many lanes team_run(threads, ...) will really run. */

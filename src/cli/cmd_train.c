@@ -98,63 +98,95 @@ static enum status load_resumed(struct session *s, struct error *err)
     return status;
 }
 
+/* What comes with the weights and cannot be chosen anew. */
+static const char *const INHERITED[] = {"n-layer", "n-head", "n-embd", "block-size", "bias", "tied", "tokens", NULL};
+
 static enum status load_initial(struct session *s, struct error *err)
 {
+    for (size_t i = 0; INHERITED[i]; i++)
+        if (options_given(s->options, INHERITED[i]))
+            return fail(err, STATUS_USAGE, "--init-from brings its own sizes and vocabulary: leave out --%s",
+                        INHERITED[i]);
     char *folder;
     enum status status = run_find(&folder, s->t->init_from, err);
     if (status)
         return status;
     status = checkpoint_read(&s->from, folder, false, err);
     free(folder);
+    if (status)
+        return status;
+    /* Weights that saw the future stay marked, whatever mask they are trained with from now on. */
+    const struct config *c = &s->from.model.config;
+    s->state.leaky = c->trained != c->declared || json_is_true(json_object_get(s->from.state, "leaky"));
+    s->t->tokens = (int)s->from.tokenizer.kind;
+    return STATUS_OK;
+}
+
+static bool reads_input(const char *const *paths, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(paths[i], "-") == 0)
+            return true;
+    return false;
+}
+
+/* Another text than the run's is told by its characters first: that is what a person can act on. */
+static enum status compare_characters(const struct session *s, const char *const *paths, size_t n, struct error *err)
+{
+    struct tokenizer fresh = {.kind = s->from.tokenizer.kind};
+    struct dataset other;
+    enum status status = dataset_open(&other, &fresh, paths, n, s->t->val_split, err);
+    if (status)
+        return status;
+    status = tokenizer_same(&fresh, paths[0], &s->from.tokenizer, s->t->resume, err);
+    dataset_free(&other);
+    tokenizer_free(&fresh);
     return status;
 }
 
-/* The text: what was named, or the resumed run's own. */
+/* The resumed run's own text, from where it was or where the command line says it is now. */
+static enum status load_resumed_text(struct session *s, struct error *err)
+{
+    const char *const run = s->t->resume;
+    const bool named = s->options->operands > 0;
+    const char *const *paths = named ? s->options->operand : (const char *const *)s->state.text;
+    const size_t n = named ? s->options->operands : s->state.n_texts;
+    if (n == 0 || (!named && reads_input(paths, n)))
+        return fail(err, STATUS_USAGE, "%s was trained on %s: name the text, as in nopeek train --resume %s TEXT", run,
+                    n ? "standard input" : "a text without a name", run);
+    enum status status = dataset_open(&s->data, &s->from.tokenizer, paths, n, s->t->val_split, err);
+    if (!named && status)
+        return fail_within(err, status, "the text of %s (if it has moved: nopeek train --resume %s TEXT)", run, run);
+    if (!status && strcmp(s->data.hash, s->state.text_hash) == 0)
+        return named ? state_set_text(&s->state, paths, n, err) : STATUS_OK;
+    if (named && !reads_input(paths, n))
+        status = compare_characters(s, paths, n, err);
+    if (status)
+        return status;
+    return fail(err, STATUS_FORMAT,
+                named
+                    ? "%s is not the text that %s was trained on (same characters, other content): name the same text, "
+                      "or begin a new run with --init-from %s"
+                    : "%s has changed since %s was trained on it: bring the text back, or begin a new run with "
+                      "--init-from %s",
+                paths[0], run, run);
+}
+
 static enum status load_text(struct session *s, struct error *err)
 {
-    const bool resuming = s->t->resume != NULL;
+    if (s->t->resume)
+        return load_resumed_text(s, err);
     const char *const *paths = s->options->operand;
-    size_t n = s->options->operands;
-    if (n == 0 && resuming) {
-        paths = (const char *const *)s->state.text;
-        n = s->state.n_texts;
-    }
+    const size_t n = s->options->operands;
     if (n == 0)
         return fail(err, STATUS_USAGE,
                     "train: name a text file to learn from (or --resume RUN): see nopeek help train");
     struct tokenizer *tokenizer = &s->from.tokenizer;
-    const bool known = tokenizer->size > 0;
-    if (!known)
+    if (!s->t->init_from)
         tokenizer->kind = (enum tokenizer_kind)s->t->tokens;
-    if (resuming && s->options->operands > 0) {
-        /* Another text is told by its characters first: that is what a person can act on. */
-        struct tokenizer fresh = {.kind = tokenizer->kind};
-        struct dataset other;
-        enum status status = dataset_open(&other, &fresh, paths, n, s->t->val_split, err);
-        if (status)
-            return status;
-        const bool same = strcmp(other.hash, s->state.text_hash) == 0;
-        status = tokenizer_same(&fresh, paths[0], tokenizer, s->t->resume, err);
-        dataset_free(&other);
-        tokenizer_free(&fresh);
-        if (status)
-            return status;
-        if (!same)
-            return fail(err, STATUS_FORMAT,
-                        "%s is not the text that %s was trained on (same characters, other content): name the same "
-                        "text, or begin a new run with --init-from %s",
-                        paths[0], s->t->resume, s->t->resume);
-    }
-    enum status status = dataset_open(&s->data, tokenizer, paths, n, s->t->val_split, err);
+    const enum status status = dataset_open(&s->data, tokenizer, paths, n, s->t->val_split, err);
     if (status)
         return status;
-    if (resuming && strcmp(s->data.hash, s->state.text_hash) != 0)
-        return fail(err, STATUS_FORMAT,
-                    "%s has changed since %s was trained on it: bring the text back, or begin a new run with "
-                    "--init-from %s",
-                    paths[0], s->t->resume, s->t->resume);
-    if (resuming)
-        return STATUS_OK;
     memcpy(s->state.text_hash, s->data.hash, sizeof s->data.hash);
     s->state.text_bytes = s->data.bytes;
     s->state.text_symbols = s->data.count;
@@ -173,11 +205,6 @@ static enum status settle_options(struct session *s, struct error *err)
     status = train_options_preset(s->options, t, err);
     if (!status && t->init_from) {
         const struct config *c = &s->from.model.config;
-        if (options_given(s->options, "n-layer") || options_given(s->options, "n-head") ||
-            options_given(s->options, "n-embd") || options_given(s->options, "block-size"))
-            return fail(err, STATUS_USAGE,
-                        "--init-from brings its own sizes: leave out --n-layer, --n-head, --n-embd and "
-                        "--block-size");
         t->n_layer = c->n_layer;
         t->n_head = c->n_head;
         t->n_embd = c->n_embd;
@@ -197,7 +224,8 @@ static enum status settle_options(struct session *s, struct error *err)
     }
     if (options_source(s->options, "min-lr") == SOURCE_DEFAULT)
         t->min_lr = t->lr / 100;
-    if (options_source(s->options, "warmup") == SOURCE_DEFAULT && t->warmup > t->steps / 10)
+    const enum option_source warmup = options_source(s->options, "warmup");
+    if ((warmup == SOURCE_DEFAULT && t->warmup > t->steps / 10) || (warmup == SOURCE_PRESET && t->warmup > t->steps))
         t->warmup = t->steps / 10;
     return status;
 }
@@ -223,6 +251,15 @@ static enum status make_model(struct session *s, struct error *err)
     return status;
 }
 
+static bool suited_to_text(const struct options *o)
+{
+    static const char *const sizes[] = {"n-layer", "n-head", "n-embd", "block-size"};
+    bool any = false;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        any |= options_source(o, sizes[i]) == SOURCE_PRESET;
+    return any;
+}
+
 /* What is about to be done, before any memory for it is taken. */
 static enum status show_plan(struct session *s, const struct trainer_settings *settings, struct error *err)
 {
@@ -243,9 +280,14 @@ static enum status show_plan(struct session *s, const struct trainer_settings *s
         terminal_note(&s->notes, "         it begins with a byte order mark, kept as a character");
     if (s->data.count - s->data.train < 2)
         terminal_note(&s->notes, "         the validation part has no pair of symbols: validation is left out");
-    terminal_note(&s->notes, "model    %zu layers, %zu heads, %zu channels, context %zu: %s parameters%s", c->n_layer,
-                  c->n_head, c->n_embd, c->block_size, human_count(a, s->from.model.table.size),
-                  s->t->preset == 0 && !s->t->resume && !s->t->init_from ? " (sizes chosen to suit the text)" : "");
+    terminal_note(&s->notes, "model    %zu layer%s, %zu head%s, %zu channels, context %zu: %s parameters%s", c->n_layer,
+                  c->n_layer == 1 ? "" : "s", c->n_head, c->n_head == 1 ? "" : "s", c->n_embd, c->block_size,
+                  human_count(a, s->from.model.table.size),
+                  s->t->preset == 0 && !s->t->resume && !s->t->init_from && suited_to_text(s->options)
+                      ? " (sizes chosen to suit the text)"
+                      : "");
+    if (s->t->init_from && s->state.leaky)
+        terminal_note(&s->notes, "         it comes from a run trained with a leak, so this run is marked as one too");
     terminal_note(&s->notes, "run      %zu steps of %zu x %zu x %zu symbols, learning rate %g to %g, dropout %g",
                   settings->schedule.steps, settings->grad_accum, settings->batch_size, c->block_size,
                   settings->schedule.lr, settings->schedule.min_lr, c->dropout);
@@ -281,11 +323,18 @@ static enum status prepare_directory(struct session *s, char **resumed, struct e
         return fail(err, STATUS_USAGE, "%s is not a checkpoint of a run directory (step-NNNNNN): use --init-from",
                     s->from.path);
     s->trainer.dir = *resumed;
+    s->trainer.resumed = true;
     size_t moved;
     const enum status status = run_rewind(*resumed, s->state.step, &moved, err);
     if (!status && moved)
         terminal_note(&s->notes, "%zu later checkpoint%s moved aside (.old)", moved, moved == 1 ? " was" : "s were");
     return status;
+}
+
+static bool stop_evaluating(void *context, size_t windows_done, size_t windows)
+{
+    (void)context, (void)windows_done, (void)windows;
+    return interrupt_pending();
 }
 
 /* The exact loss over the validation part, when it costs little beside the training that was done. */
@@ -301,8 +350,11 @@ static enum status show_result(struct session *s, struct error *err)
     char count[HUMAN_SIZE], time[HUMAN_SIZE];
     if (t->state->step == settings->schedule.steps && val >= 2 && (double)val <= 0.15 * trained) {
         struct evaluation e = {.loss = (double)NAN};
-        const struct evaluate_options o = {.T = t->work.T};
+        const struct evaluate_options o = {.T = t->work.T, .stop = stop_evaluating};
         const enum status status = evaluate(&e, t->model, &t->work, &s->data, begin, end, &o, err);
+        if (status == STATUS_INTERRUPTED)
+            return fail(err, status, "interrupted before the validation loss was known; all %zu steps are saved in %s",
+                        t->state->step, t->dir);
         if (status)
             return status;
         printf("validation loss %.4f nats a symbol, %.3f bits (all %s symbols)\n", e.loss, e.loss / log(2),
@@ -337,7 +389,11 @@ static enum status train(struct session *s, struct error *err)
     if (status)
         return status;
     const struct trainer_settings settings = train_options_settings(t);
-    status = show_plan(s, &settings, err);
+    status = trainer_check_settings(&settings, err);
+    if (!status)
+        status = dataset_check(&s->data, s->from.model.config.block_size, err);
+    if (!status)
+        status = show_plan(s, &settings, err);
     if (!status)
         status = train_view_open(&s->view, &s->from.model.config, settings.schedule.steps, err);
     if (status)

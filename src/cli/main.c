@@ -105,6 +105,8 @@ int main(int argc, char **argv)
     occupy_standard_streams();
     /* A reader that goes away (`nopeek ... | head`) is an error of a write, not a blow that stops a save. */
     signal(SIGPIPE, SIG_IGN);
+    /* Likewise a file that grows past the limit set for it (ulimit -f). */
+    signal(SIGXFSZ, SIG_IGN);
     if (argc < 2) {
         help_overview(stderr, command_list);
         return 2;

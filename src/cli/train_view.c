@@ -5,11 +5,9 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "cli/heads.h"
 #include "cli/human.h"
 #include "cli/interrupt.h"
-#include "diag/entropy.h"
-
-#define HEADS_A_LINE 4
 
 enum status train_view_open(struct train_view *v, const struct config *c, size_t steps, struct error *err)
 {
@@ -41,49 +39,39 @@ static void show_step(void *context, const struct trainer_step *s)
                       human_duration(left, s->seconds_left));
 }
 
-/* A value and the word for it, coloured where there is colour. */
-static void show_head(struct train_view *v, double entropy, enum entropy_verdict verdict)
-{
-    const enum terminal_style style = verdict == ENTROPY_COLLAPSING ? STYLE_RED
-                                      : verdict == ENTROPY_ORDINARY ? STYLE_PLAIN
-                                                                    : STYLE_YELLOW;
-    printf("  %s%4.2f %-10s%s", verdict == ENTROPY_ORDINARY ? "" : terminal_style(&v->out, style), entropy,
-           entropy_word(verdict), verdict == ENTROPY_ORDINARY ? "" : terminal_style(&v->out, STYLE_PLAIN));
-}
-
 static void show_heads(struct train_view *v, const struct trainer_eval *e)
 {
     const struct config *c = v->config;
-    printf("  entropy of each head's attention (1: uniform over what it may see, 0: one symbol)\n");
-    for (size_t layer = 0; layer < c->n_layer; layer++)
-        for (size_t h = 0; h < c->n_head; h++) {
-            const size_t i = layer * c->n_head + h;
-            if (h == 0)
-                printf("  layer %-3zu", layer);
-            else if (h % HEADS_A_LINE == 0)
-                printf("\n  %9s", "");
-            show_head(v, e->entropy[i],
-                      entropy_judge(v->looked ? v->entropy_before[i] : (double)NAN, e->entropy[i], v->score_before[i],
-                                    e->max_score[i]));
-            if (h + 1 == c->n_head)
-                printf("\n");
-        }
+    const struct heads now = {c->n_layer, c->n_head, e->entropy, e->max_score},
+                       before = {c->n_layer, c->n_head, v->entropy_before, v->score_before};
+    heads_print(stdout, &now, v->looked ? &before : NULL);
     const size_t heads = c->n_layer * c->n_head;
     memcpy(v->entropy_before, e->entropy, heads * sizeof *e->entropy);
     memcpy(v->score_before, e->max_score, heads * sizeof *e->max_score);
     v->looked = true;
 }
 
-/* The sample, indented, control characters made visible. */
+/* Bytes of the control character that begins here, 0 if none does: C0 but line ends and tabs, DEL, and C1 (U+0080 to
+ * U+009F, which some terminals obey). */
+static size_t control_length(const unsigned char *at, size_t left)
+{
+    if ((at[0] < 0x20 && at[0] != '\n' && at[0] != '\t') || at[0] == 0x7f)
+        return 1;
+    return at[0] == 0xc2 && left > 1 && at[1] < 0xa0 ? 2 : 0;
+}
+
+/* The sample, indented, with a question mark for what would move the cursor. */
 static void show_sample(const struct trainer_eval *e)
 {
     bool at_start = true;
-    for (size_t i = 0; i < e->sample_bytes; i++) {
-        const unsigned char byte = (unsigned char)e->sample[i];
+    for (size_t i = 0; i < e->sample_bytes;) {
+        const unsigned char *at = (const unsigned char *)e->sample + i;
+        const size_t control = control_length(at, e->sample_bytes - i);
         if (at_start)
             printf("  | ");
-        at_start = byte == '\n';
-        putchar(byte < 0x20 && byte != '\n' && byte != '\t' ? '?' : byte == 0x7f ? '?' : byte);
+        at_start = *at == '\n';
+        putchar(control ? '?' : *at);
+        i += control ? control : 1;
     }
     if (!at_start)
         printf("\n");

@@ -30,9 +30,10 @@ static size_t place_of(size_t round, size_t row, size_t B, size_t rounds, size_t
         return 1;
     if (k == 1)
         return T - 1;
-    if (tries >= T - 1)
-        return 1 + k % (T - 1);
-    return 1 + k * (T - 1) / tries;
+    if (T == 3)
+        return 1 + k % 2;
+    const size_t others = T - 3; /* 2 .. T-2 */
+    return 2 + (tries - 2 >= others ? (k - 2) % others : (k - 2) * others / (tries - 2));
 }
 
 static enum status not_finite(const char *what, struct error *err)
@@ -120,6 +121,7 @@ static enum status gradient_round(struct leak_report *r, const struct check *c, 
                 r->gradient_size = d > r->gradient_size ? d : r->gradient_size;
             }
         }
+        r->gradients++;
     }
     return STATUS_OK;
 }
@@ -234,6 +236,11 @@ void leak_describe(char *out, size_t size, const struct leak_report *r)
 {
     assert(size > 0);
     out[0] = '\0';
+    if (!r->leak && r->positions == 0) {
+        append(out, size, "no leak (a context or a vocabulary of one symbol leaves nothing to change%s)",
+               r->gradients ? "; gradients to later positions exactly 0" : "");
+        return;
+    }
     if (!r->leak) {
         append(out, size,
                "no leak (%zu suffixes changed, every earlier logit the same bits; gradients to later "

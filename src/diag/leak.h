@@ -44,6 +44,7 @@ struct leak_report {
     double suffix_change;   /* the largest change of an earlier logit */
     double gradient_size;   /* the largest |d logits_i / d embedding_j|, j > i */
     size_t positions;       /* how many t were tried */
+    size_t gradients;       /* how many i a gradient was sent back from */
     size_t places;          /* found, of which the first LEAK_PLACES are listed */
     struct leak_place place[LEAK_PLACES];
 };
@@ -61,8 +62,8 @@ enum leak_effort {
 enum status leak_check(struct leak_report *r, const struct gpt *g, struct work *w, enum leak_effort effort,
                        uint64_t seed, uint32_t step, struct error *err);
 
-/* One line: "no leak: ..." or where and how much, "layer 0 heads 0-3, layer 1 head 2: attention sees all later
- * positions (...)". */
+/* One line: "no leak (...)" with what was tried, or where and how much: "leak: layer 0 heads 0-3: attention sees all
+ * later positions; layer 1 head 2: attention sees ...; changing tokens from position 1 on changes ...". */
 void leak_describe(char *out, size_t size, const struct leak_report *r);
 
 #endif

@@ -167,11 +167,16 @@ void metrics_put_text(json_t **record, const char *key, const char *utf8, size_t
 void metrics_put_grid(json_t **record, const char *key, const double *values, size_t rows, size_t cols)
 {
     json_t *grid = json_array();
-    for (size_t r = 0; r < rows; r++) {
+    bool whole = grid != NULL;
+    for (size_t r = 0; r < rows && whole; r++) {
         json_t *row = json_array();
-        for (size_t c = 0; c < cols; c++)
-            json_array_append_new(row, metrics_number(values[r * cols + c]));
-        json_array_append_new(grid, row);
+        for (size_t c = 0; c < cols && whole; c++)
+            whole = json_array_append_new(row, metrics_number(values[r * cols + c])) == 0;
+        whole = json_array_append_new(grid, row) == 0 && whole;
+    }
+    if (!whole) {
+        json_decref(grid);
+        grid = NULL; /* which no record can hold */
     }
     put(record, key, grid);
 }

@@ -93,11 +93,12 @@ static enum status read_state(struct state *s, const json_t *json, const char *n
     if (!json_is_boolean(leaky))
         return bad_key(name, "leaky", "true or false", err);
     s->leaky = json_is_true(leaky);
-    if (json_is_string(check)) {
+    if (json_is_string(check))
         status = state_set_check(s, json_string_value(check), err);
-        if (status)
-            return status;
-    }
+    else if (!json_is_null(check))
+        status = bad_key(name, "check", "text or null", err);
+    if (status)
+        return status;
     if (!json_is_object(settings))
         return bad_key(name, "settings", "an object", err);
     s->settings = json_deep_copy(settings);

@@ -11,7 +11,8 @@ struct plan {
     size_t chosen;  /* how many are run */
 };
 
-/* Offset of a window, its length, and the first of its targets that no earlier window has counted. */
+/* Offset of a window, its length, and the first of its targets that is its own: those before are an earlier window's,
+ * whether that one is in the sample or not. */
 struct window {
     size_t start, length, first;
 };
@@ -36,7 +37,7 @@ static struct window get_window(const struct plan *p, size_t k)
         k = k * (p->windows - 1) / p->chosen;
     struct window w = {.start = k * p->stride};
     w.length = p->targets - w.start < p->T ? p->targets - w.start : p->T;
-    w.first = k == 0 || p->chosen < p->windows ? 0 : p->T - p->stride;
+    w.first = k == 0 ? 0 : p->T - p->stride;
     return w;
 }
 

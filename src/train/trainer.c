@@ -1,6 +1,7 @@
 #include "train/trainer.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,7 +52,8 @@ enum status trainer_measure(size_t *bytes, const struct config *c, const struct 
     layout(&t, table.size);
     params_table_free(&table);
     status = work_measure(bytes, c, s->batch_size, c->block_size, true, s->threads, err);
-    *bytes += t.arena.used;
+    if (!status)
+        *bytes += t.arena.used;
     return status;
 }
 
@@ -146,6 +148,14 @@ static void adamw_lane(const struct lane *lane, void *context)
     }
 }
 
+static enum status diverged(const struct trainer *t, size_t step, const char *what, struct error *err)
+{
+    return fail(err, STATUS_NONFINITE,
+                "step %zu: %s; training stopped, the checkpoint of step %zu is kept: lower --lr (now %g), lengthen "
+                "--warmup, or set --grad-clip",
+                step, what, t->saved, schedule_rate(&t->settings.schedule, step - 1));
+}
+
 /* One optimizer update. */
 static enum status update_once(struct trainer *t, const struct learner *learner, struct trainer_step *r,
                                struct error *err)
@@ -158,12 +168,12 @@ static enum status update_once(struct trainer *t, const struct learner *learner,
     team_run(s->threads, norm_lane, &u);
     r->grad_norm = norm_finish(t->partials, u.table->size);
     r->lr = schedule_rate(&s->schedule, t->state->step);
-    if (!isfinite(r->loss) || !isfinite(r->grad_norm))
-        return fail(err, STATUS_NONFINITE,
-                    "step %zu: the %s is not finite (loss %g, gradient norm %g); training stopped, the checkpoint of step "
-                    "%zu is kept: lower --lr (now %g), lengthen --warmup, or set --grad-clip",
-                    t->state->step + 1, isfinite(r->loss) ? "gradient" : "loss", r->loss, r->grad_norm, t->saved,
-                    r->lr);
+    if (!isfinite(r->loss) || !isfinite(r->grad_norm)) {
+        char what[128];
+        snprintf(what, sizeof what, "the %s is not finite (loss %g, gradient norm %g)",
+                 isfinite(r->loss) ? "gradient" : "loss", r->loss, r->grad_norm);
+        return diverged(t, t->state->step + 1, what, err);
+    }
     /* PyTorch's clip_grad_norm_ */
     const double clip = s->grad_clip > 0 ? s->grad_clip / (r->grad_norm + 1e-6) : 1;
     u.adamw = (struct adamw){.lr = r->lr,
@@ -202,6 +212,41 @@ static enum status log_eval(struct trainer *t, const struct trainer_eval *e, str
     return metrics_append(&t->metrics, record, err);
 }
 
+static bool all_finite(const real *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(x[i]))
+            return false;
+    return true;
+}
+
+/* What an update left is only seen by the next loss: a save must not come between, and put weights that are of no use
+ * in the place of good ones. */
+static enum status check_before_saving(struct trainer *t, struct error *err)
+{
+    const size_t size = t->model->table.size, step = t->state->step;
+    if (!all_finite(t->model->params, size) || !all_finite(t->moments.m, size) || !all_finite(t->moments.v, size))
+        return diverged(t, step, "its update left weights or moments that are not finite", err);
+    struct evaluation e = {.loss = (double)NAN};
+    const struct evaluate_options one = {.T = t->work.T, .max_windows = 1};
+    const enum status s = evaluate(&e, t->model, &t->work, t->data, 0, t->data->train, &one, err);
+    return s == STATUS_NONFINITE ? diverged(t, step, "the weights after its update give no finite loss", err) : s;
+}
+
+/* Worse than knowing nothing, once the warm-up is over. */
+static void note_plateau(const struct trainer *t, double train_loss)
+{
+    const size_t V = t->model->config.vocab_size;
+    const double uniform = log((double)V);
+    char line[160];
+    if (t->state->step <= t->settings.schedule.warmup || !(train_loss > uniform))
+        return;
+    snprintf(line, sizeof line,
+             "the training loss is above ln %zu = %.4f, what guessing uniformly gives: lower --lr or lengthen --warmup",
+             V, uniform);
+    t->events.note(t->events.context, line);
+}
+
 static enum status evaluate_now(struct trainer *t, const struct learner *learner, bool attention_known,
                                 struct error *err)
 {
@@ -212,6 +257,8 @@ static enum status evaluate_now(struct trainer *t, const struct learner *learner
         s = learner->evaluate(learner->self, DATASET_VAL, &e.val_loss, err);
     if (!s)
         s = leak_check(&t->leak, t->model, &t->work, LEAK_QUICK, t->settings.seed, (uint32_t)state->step, err);
+    if (s == STATUS_NONFINITE && state->step > 0)
+        s = diverged(t, state->step, "the weights after its update give no finite loss", err);
     if (!s && t->leak.leak && !t->settings.allow_leak)
         s = leak_error(t, err);
     if (s)
@@ -235,19 +282,24 @@ static enum status evaluate_now(struct trainer *t, const struct learner *learner
         e.max_score = t->learner.max_score;
     }
     s = log_eval(t, &e, err);
-    if (!s)
-        t->events.eval(t->events.context, &e);
-    return s;
+    if (s)
+        return s;
+    t->events.eval(t->events.context, &e);
+    note_plateau(t, e.train_loss);
+    return STATUS_OK;
 }
 
 static enum status save(struct trainer *t, struct error *err)
 {
     struct state *state = t->state;
+    enum status s = check_before_saving(t, err);
+    if (s)
+        return s;
     state->seconds = t->seconds_before + clock_seconds() - t->started;
     json_t *json = state_to_json(state);
     if (!json)
         return fail(err, STATUS_MEMORY, "the run's state was refused memory");
-    enum status s = checkpoint_write(t->dir, state->step, t->model, t->tokenizer, &t->moments, json, err);
+    s = checkpoint_write(t->dir, state->step, t->model, t->tokenizer, &t->moments, json, err);
     json_decref(json);
     if (!s)
         s = run_link(t->dir, state->step, state->best_step, err);
@@ -290,7 +342,7 @@ static enum status loop(struct trainer *t, const struct learner *learner, size_t
         enum status status = update_once(t, learner, &r, err);
         if (status)
             return status;
-        r.logged = r.step == 1 || due(r.step, s->log_interval) || r.step == end;
+        r.logged = r.step == 1 || due(r.step, s->log_interval) || r.step == s->schedule.steps;
         measure_rate(t, &r, &rate, end);
         const bool eval_due = due(r.step, s->eval_interval) || r.step == s->schedule.steps;
         if (r.logged || eval_due)
@@ -303,7 +355,7 @@ static enum status loop(struct trainer *t, const struct learner *learner, size_t
         if (r.logged)
             rate = (struct rate){clock_seconds(), r.step};
         const bool stop = t->events.interrupted(t->events.context);
-        const bool late = s->max_time > 0 && clock_seconds() - t->started >= s->max_time;
+        const bool late = s->max_time > 0 && r.step < end && clock_seconds() - t->started >= s->max_time;
         if (eval_due) {
             status = evaluate_now(t, learner, true, err);
             if (status)
@@ -334,10 +386,10 @@ enum status trainer_run(struct trainer *t, struct error *err)
     t->started = clock_seconds();
     t->seconds_before = t->state->seconds;
     t->saved = first;
-    enum status status = metrics_open(&t->metrics, t->dir, first == 0 ? -1 : (long long)first, err);
-    if (!status && first == 0)
+    enum status status = metrics_open(&t->metrics, t->dir, t->resumed ? (long long)first : -1, err);
+    if (!status && !t->resumed)
         status = evaluate_now(t, &learner, false, err);
-    if (!status && first == 0)
+    if (!status && !t->resumed)
         status = save(t, err); /* the early write test: a full disk shows now, not in an hour */
     size_t end = s->schedule.steps;
     if (s->stop_after && s->stop_after < end)

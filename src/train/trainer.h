@@ -77,6 +77,7 @@ struct trainer {
     struct gpt *model;
     struct state *state; /* step 0 for a new run; updated as training goes */
     const char *dir;     /* the run directory */
+    bool resumed;        /* dir holds a checkpoint of state->step, from which this goes on */
     struct trainer_events events;
 
     struct checkpoint_moments moments; /* (table.size); zero for a new run, else filled after trainer_create */
@@ -105,7 +106,8 @@ void trainer_free(struct trainer *t);
 enum status trainer_check(struct trainer *t, struct error *err);
 
 /* Trains from state->step to the end, in the existing run directory. STATUS_NONFINITE at the first loss or gradient
- * that is not finite (names the step; the last checkpoint stays), STATUS_LEAK when an evaluation finds one,
+ * that is not finite (names the step; the last checkpoint stays, and none is written of weights that give no finite
+ * loss), STATUS_LEAK when an evaluation finds one,
  * STATUS_INTERRUPTED after saving, STATUS_WRITE. */
 enum status trainer_run(struct trainer *t, struct error *err);
 
