@@ -461,9 +461,9 @@ enum status commit_file(const char *path, const void *bytes, size_t n, struct er
     }
     if (exists && access(path, W_OK) != 0)
         return fail_write(err, path);
-    char *end;
+    char *end = NULL;
     enum status s = follow_links(&end, path, err);
-    if (s != STATUS_OK)
+    if (!end)
         return s;
     s = replace_file(end, bytes, n, exists ? st.st_mode & 0777 : 0, err);
     free(end);

@@ -42,6 +42,6 @@ enum status mapped_open(struct mapped *m, const char *path, struct error *err)
 void mapped_close(struct mapped *m)
 {
     if (m->bytes)
-        munmap((void *)(uintptr_t)m->bytes, m->size);
+        munmap((void *)m->bytes, m->size);
     *m = (struct mapped){0};
 }

@@ -20,7 +20,8 @@ static enum status judge_line(bool *keep, const char *path, size_t number, const
                               long long keep_through, struct error *err)
 {
     *keep = false;
-    json_t *record = json_loadb((const char *)line, n, JSON_REJECT_DUPLICATES, NULL);
+    /* A sample of bytes may hold a zero byte. */
+    json_t *record = json_loadb((const char *)line, n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
     const json_t *step = json_object_get(record, "step");
     enum status s = STATUS_OK;
     if (json_is_object(record) && (!step || json_is_integer(step)))

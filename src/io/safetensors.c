@@ -123,7 +123,7 @@ static enum status read_metadata(struct safetensors *s, const json_t *metadata, 
     json_t *value;
     if (!json_is_object(metadata))
         return fail(err, STATUS_FORMAT, "%s: __metadata__ is no JSON object", s->path);
-    json_object_foreach((json_t *)(uintptr_t)metadata, key, value)
+    json_object_foreach((json_t *)metadata, key, value)
     {
         if (!json_is_string(value))
             return fail(err, STATUS_FORMAT, "%s: __metadata__ '%s' is no string", s->path, show(key).text);
@@ -296,8 +296,8 @@ static enum status read_header(struct safetensors *s, json_t *header, size_t dat
 
 static enum status open_mapped(struct safetensors *s, struct error *err)
 {
-    json_t *header;
-    size_t data;
+    json_t *header = NULL;
+    size_t data = 0;
     enum status status = parse_header(&header, &data, s, err);
     if (status != STATUS_OK)
         return status;

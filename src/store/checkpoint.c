@@ -82,7 +82,7 @@ static enum status write_optimizer(struct commit *c, json_t *files, const struct
 static json_t *state_json(const json_t *state, size_t step, const json_t *files)
 {
     json_t *out = json_pack("{s:i, s:I}", "format", STATE_FORMAT, "step", (json_int_t)step);
-    if (out && (!state || json_object_update_missing(out, (json_t *)(uintptr_t)state) == 0) &&
+    if (out && (!state || json_object_update_missing(out, (json_t *)state) == 0) &&
         json_object_set_new(out, "files", json_deep_copy(files)) == 0)
         return out;
     json_decref(out);

@@ -204,7 +204,7 @@ static enum status check_own_keys(const struct object *o)
     static const char *const known[] = {"version", "bias", "head_size", "attention", "trained"};
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)o->json, key, value)
+    json_object_foreach((json_t *)o->json, key, value)
     {
         bool found = false;
         for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)

@@ -172,3 +172,20 @@ Test(metrics, what_is_no_file_is_refused, .timeout = 10)
     cr_assert_eq(metrics_open(&m, scratch_folder(), 3, &err), STATUS_OPEN);
     cr_assert_null(m.path);
 }
+
+Test(metrics, records_are_built_key_by_key)
+{
+    struct error err;
+    struct metrics m;
+    const double grid[6] = {1, 0.5, NAN, 0, 0.25, -1};
+    cr_assert_eq(metrics_open(&m, scratch_folder(), -1, &err), STATUS_OK);
+    json_t *r = metrics_record("eval", 3);
+    metrics_put(&r, "val_loss", 1.5);
+    metrics_put_text(&r, "sample", "a\0b", 3);
+    metrics_put_grid(&r, "entropy", grid, 2, 3);
+    cr_assert_eq(metrics_append(&m, r, &err), STATUS_OK, "%s", err.message);
+    cr_assert_eq(metrics_close(&m, &err), STATUS_OK);
+    expect_log("{\"kind\":\"eval\",\"step\":3,\"val_loss\":1.5,\"sample\":\"a\\u0000b\","
+               "\"entropy\":[[1.0,0.5,null],[0.0,0.25,-1.0]]}\n");
+    open_close(3);
+}
