@@ -11,11 +11,26 @@ static json_t *number_or_null(double x)
     return isfinite(x) ? json_real(x) : json_null();
 }
 
+/* A path as JSON can hold it. One that is no UTF-8 loses its odd bytes: resuming will not find it, and asks for it. */
+static json_t *path_string(const char *path)
+{
+    json_t *string = json_string(path);
+    if (string)
+        return string;
+    char *plain = strdup(path);
+    for (char *at = plain; at && *at; at++)
+        if ((unsigned char)*at >= 0x80)
+            *at = '?';
+    string = plain ? json_string(plain) : NULL;
+    free(plain);
+    return string;
+}
+
 json_t *state_to_json(const struct state *s)
 {
     json_t *paths = json_array();
     for (size_t i = 0; i < s->n_texts; i++)
-        if (json_array_append_new(paths, json_string(s->text[i])) != 0) {
+        if (json_array_append_new(paths, path_string(s->text[i])) != 0) {
             json_decref(paths);
             return NULL;
         }
@@ -127,20 +142,18 @@ static void free_text(struct state *s)
 
 enum status state_set_text(struct state *s, const char *const *paths, size_t n, struct error *err)
 {
-    char **copy = calloc(n ? n : 1, sizeof *copy);
-    for (size_t i = 0; copy && i < n; i++) {
-        copy[i] = strdup(paths[i]);
-        if (!copy[i]) {
-            while (i-- > 0)
-                free(copy[i]);
-            free(copy);
-            copy = NULL;
+    struct state copy = {.text = calloc(n ? n : 1, sizeof *copy.text)};
+    if (!copy.text)
+        return fail(err, STATUS_MEMORY, "%s", NO_MEMORY);
+    for (; copy.n_texts < n; copy.n_texts++) {
+        copy.text[copy.n_texts] = strdup(paths[copy.n_texts]);
+        if (!copy.text[copy.n_texts]) {
+            free_text(&copy);
+            return fail(err, STATUS_MEMORY, "%s", NO_MEMORY);
         }
     }
-    if (!copy)
-        return fail(err, STATUS_MEMORY, "%s", NO_MEMORY);
     free_text(s);
-    s->text = copy;
+    s->text = copy.text;
     s->n_texts = n;
     return STATUS_OK;
 }
