@@ -71,7 +71,7 @@ Test(cmd_corpus, existing_files_are_kept_unless_forced)
         char *kept = scratch_read(scratch_path("%s", names[i]), NULL);
         cr_assert_str_eq(kept, "precious");
         free(kept);
-        cr_assert_eq(scratch_count(scratch_path("")), 1);
+        cr_assert_eq(scratch_count(scratch_path(".")), 1);
         remove(scratch_path("%s", names[i]));
     }
     scratch_write(scratch_path("mine.txt"), "old", 3);

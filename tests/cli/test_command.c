@@ -16,7 +16,7 @@ Test(command, every_table_is_complete_and_without_doubles)
         for (const struct option_spec *a = command->options; !spec_is_end(a); a++) {
             if (!a->name)
                 continue;
-            cr_assert(a->help && islower((unsigned char)a->help[0]) && a->help[strlen(a->help) - 1] != '.', "%s --%s",
+            cr_assert(a->help && isalpha((unsigned char)a->help[0]) && a->help[strlen(a->help) - 1] != '.', "%s --%s",
                       command->name, a->name);
             cr_assert_eq(a->metavar == NULL, a->type == OPTION_FLAG, "%s --%s", command->name, a->name);
             cr_assert_eq(a->choices != NULL, a->type == OPTION_CHOICE, "%s --%s", command->name, a->name);
