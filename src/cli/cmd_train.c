@@ -407,8 +407,8 @@ static enum status train(struct session *s, struct error *err)
     if (status)
         return status;
     if (t->resume) {
-        memcpy(s->trainer.moments.m, s->from.moments.m, s->from.model.table.size * sizeof(real));
-        memcpy(s->trainer.moments.v, s->from.moments.v, s->from.model.table.size * sizeof(real));
+        memcpy(s->trainer.optimizer.m, s->from.moments.m, s->from.model.table.size * sizeof(real));
+        memcpy(s->trainer.optimizer.v, s->from.moments.v, s->from.model.table.size * sizeof(real));
     }
     status = trainer_check(&s->trainer, err);
     if (status)

@@ -213,6 +213,24 @@ void gpt_backward(const struct gpt *g, struct work *w, const uint32_t *tokens, s
     team_run(w->threads, backward_lane, &c);
 }
 
+void gpt_attention_summary(double *entropy, double *max_score, const struct gpt *g, const struct work *w, size_t B,
+                           size_t T)
+{
+    assert(w->training);
+    const struct config *c = &g->config;
+    for (size_t layer = 0; layer < c->n_layer; layer++) {
+        const size_t first = layer * c->n_head;
+        const struct attention_shape shape = {.B = B,
+                                              .H = c->n_head,
+                                              .H_kv = c->n_head,
+                                              .hs = c->head_size,
+                                              .T_q = T,
+                                              .T_k = T,
+                                              .rules = g->rules + first};
+        attention_summary(entropy + first, max_score + first, &w->block[layer].rows, &shape);
+    }
+}
+
 double gpt_mean_loss(const struct work *w, size_t n)
 {
     double sum = 0;

@@ -78,16 +78,5 @@ struct learner gpt_learner_interface(struct gpt_learner *l)
 
 void gpt_learner_attention(struct gpt_learner *l)
 {
-    const struct config *c = &l->model->config;
-    for (size_t layer = 0; layer < c->n_layer; layer++) {
-        const struct attention_shape shape = {.B = l->work->B,
-                                              .H = c->n_head,
-                                              .H_kv = c->n_head,
-                                              .hs = c->head_size,
-                                              .T_q = l->work->T,
-                                              .T_k = l->work->T,
-                                              .rules = l->model->rules + layer * c->n_head};
-        attention_summary(l->entropy + layer * c->n_head, l->max_score + layer * c->n_head, &l->work->block[layer].rows,
-                          &shape);
-    }
+    gpt_attention_summary(l->entropy, l->max_score, l->model, l->work, l->work->B, l->work->T);
 }

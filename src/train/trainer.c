@@ -7,13 +7,9 @@
 
 #include "base/clock.h"
 #include "base/team.h"
-#include "kernels/adamw.h"
-#include "kernels/norm.h"
 #include "store/run.h"
 #include "train/evaluate.h"
 #include "train/sample_text.h"
-
-#define ADAM_EPSILON 1e-8
 
 enum status trainer_check_settings(const struct trainer_settings *s, struct error *err)
 {
@@ -35,10 +31,7 @@ enum status trainer_check_settings(const struct trainer_settings *s, struct erro
 
 static void layout(struct trainer *t, size_t parameters)
 {
-    t->grads = arena_take(&t->arena, parameters, sizeof *t->grads);
-    t->moments.m = arena_take(&t->arena, parameters, sizeof *t->moments.m);
-    t->moments.v = arena_take(&t->arena, parameters, sizeof *t->moments.v);
-    t->partials = arena_take(&t->arena, norm_partials(parameters), sizeof *t->partials);
+    optimizer_layout(&t->optimizer, &t->arena, parameters);
     t->sample = arena_take(&t->arena, t->settings.sample_size * SAMPLE_TEXT_SYMBOL + 1, 1);
 }
 
@@ -119,35 +112,6 @@ enum status trainer_check(struct trainer *t, struct error *err)
     return state_set_check(t->state, verdict, err);
 }
 
-/* What the lanes of one update share. */
-struct update {
-    struct trainer *t;
-    const struct params_table *table;
-    real *params;
-    struct adamw adamw;
-};
-
-static void norm_lane(const struct lane *lane, void *context)
-{
-    const struct update *u = context;
-    norm_squares(lane, u->t->partials, u->t->grads, u->table->size);
-}
-
-static void adamw_lane(const struct lane *lane, void *context)
-{
-    const struct update *u = context;
-    for (size_t i = 0; i < u->table->count; i++) {
-        const struct params_tensor *p = &u->table->tensor[i];
-        if (!p->present)
-            continue;
-        struct adamw o = u->adamw;
-        if (!params_decays(p))
-            o.decay = 0;
-        adamw_update(lane, u->params + p->offset, u->t->moments.m + p->offset, u->t->moments.v + p->offset,
-                     u->t->grads + p->offset, &o, p->rows * p->cols);
-    }
-}
-
 static enum status diverged(const struct trainer *t, size_t step, const char *what, struct error *err)
 {
     return fail(err, STATUS_NONFINITE,
@@ -161,12 +125,11 @@ static enum status update_once(struct trainer *t, const struct learner *learner,
                                struct error *err)
 {
     const struct trainer_settings *s = &t->settings;
-    struct update u = {.t = t};
-    u.table = learner->parameters(learner->self, &u.params);
-    memset(t->grads, 0, u.table->size * sizeof *t->grads);
-    r->loss = learner->loss_and_gradient(learner->self, t->state->step, t->grads);
-    team_run(s->threads, norm_lane, &u);
-    r->grad_norm = norm_finish(t->partials, u.table->size);
+    real *params;
+    const struct params_table *table = learner->parameters(learner->self, &params);
+    optimizer_zero_grads(&t->optimizer, table->size);
+    r->loss = learner->loss_and_gradient(learner->self, t->state->step, t->optimizer.grads);
+    r->grad_norm = optimizer_grad_norm(&t->optimizer, table->size, s->threads);
     r->lr = schedule_rate(&s->schedule, t->state->step);
     if (!isfinite(r->loss) || !isfinite(r->grad_norm)) {
         char what[128];
@@ -174,16 +137,14 @@ static enum status update_once(struct trainer *t, const struct learner *learner,
                  isfinite(r->loss) ? "gradient" : "loss", r->loss, r->grad_norm);
         return diverged(t, t->state->step + 1, what, err);
     }
-    /* PyTorch's clip_grad_norm_ */
-    const double clip = s->grad_clip > 0 ? s->grad_clip / (r->grad_norm + 1e-6) : 1;
-    u.adamw = (struct adamw){.lr = r->lr,
-                             .beta1 = s->beta1,
-                             .beta2 = s->beta2,
-                             .epsilon = ADAM_EPSILON,
-                             .decay = s->weight_decay,
-                             .grad_scale = clip < 1 ? clip : 1,
-                             .step = t->state->step + 1};
-    team_run(s->threads, adamw_lane, &u);
+    const struct optimizer_step step = {.lr = r->lr,
+                                        .beta1 = s->beta1,
+                                        .beta2 = s->beta2,
+                                        .weight_decay = s->weight_decay,
+                                        .grad_norm = r->grad_norm,
+                                        .grad_clip = s->grad_clip,
+                                        .number = t->state->step + 1};
+    optimizer_update(&t->optimizer, params, table, &step, s->threads);
     t->state->step++;
     r->step = t->state->step;
     return STATUS_OK;
@@ -225,7 +186,7 @@ static bool all_finite(const real *x, size_t n)
 static enum status check_before_saving(struct trainer *t, struct error *err)
 {
     const size_t size = t->model->table.size, step = t->state->step;
-    if (!all_finite(t->model->params, size) || !all_finite(t->moments.m, size) || !all_finite(t->moments.v, size))
+    if (!all_finite(t->model->params, size) || !all_finite(t->optimizer.m, size) || !all_finite(t->optimizer.v, size))
         return diverged(t, step, "its update left weights or moments that are not finite", err);
     struct evaluation e = {.loss = (double)NAN};
     const struct evaluate_options one = {.T = t->work.T, .max_windows = 1};
@@ -299,7 +260,8 @@ static enum status save(struct trainer *t, struct error *err)
     json_t *json = state_to_json(state);
     if (!json)
         return fail(err, STATUS_MEMORY, "the run's state was refused memory");
-    s = checkpoint_write(t->dir, state->step, t->model, t->tokenizer, &t->moments, json, err);
+    const struct checkpoint_moments moments = {t->optimizer.m, t->optimizer.v};
+    s = checkpoint_write(t->dir, state->step, t->model, t->tokenizer, &moments, json, err);
     json_decref(json);
     if (!s)
         s = run_link(t->dir, state->step, state->best_step, err);

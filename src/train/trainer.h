@@ -12,6 +12,7 @@
 #include "diag/leak.h"
 #include "io/metrics.h"
 #include "model/gpt.h"
+#include "model/optimizer.h"
 #include "store/checkpoint.h"
 #include "store/state.h"
 #include "text/dataset.h"
@@ -80,11 +81,9 @@ struct trainer {
     bool resumed;        /* dir holds a checkpoint of state->step, from which this goes on */
     struct trainer_events events;
 
-    struct checkpoint_moments moments; /* (table.size); zero for a new run, else filled after trainer_create */
+    struct optimizer optimizer; /* moments zero for a new run, else filled after trainer_create */
     struct work work;
     struct gpt_learner learner;
-    real *grads;      /* (table.size): one block, one reduction point */
-    double *partials; /* of the gradient norm */
     struct arena arena;
     struct metrics metrics;
     struct leak_report leak;
