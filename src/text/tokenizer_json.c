@@ -156,13 +156,11 @@ static uint32_t single_code(const char *key)
 }
 
 /* symbol[id] = code point for every member of vocab; symbol (size) begins with all zero. */
-static enum status read_vocabulary(uint32_t *symbol, size_t size, const json_t *vocab, const char *name,
-                                   struct error *err)
+static enum status read_vocabulary(uint32_t *symbol, size_t size, json_t *vocab, const char *name, struct error *err)
 {
     const char *key;
     json_t *value;
-    /* The macro wants a pointer that is not const, though it only reads. */
-    json_object_foreach((json_t *)(uintptr_t)vocab, key, value)
+    json_object_foreach(vocab, key, value)
     {
         const uint32_t code = single_code(key);
         if (code == 0)
@@ -270,7 +268,7 @@ enum status tokenizer_from_json(struct tokenizer *t, const json_t *json, const c
     if (s != STATUS_OK)
         return s;
     const json_t *inner = json_object_get(json, "model");
-    const json_t *vocab = json_object_get(inner, "vocab");
+    json_t *vocab = json_object_get(inner, "vocab");
     s = check_vocabulary(vocab, json_string_value(json_object_get(inner, "unk_token")), kind, name, err);
     if (s != STATUS_OK)
         return s;
