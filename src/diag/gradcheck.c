@@ -7,11 +7,7 @@
 
 #include "base/rng.h"
 
-#ifdef NOPEEK_DOUBLE
-enum { LEVELS = 10 }; /* steps from 1/16 down to 1/8192 */
-#else
-enum { LEVELS = 6 }; /* ... to 1/512: below that rounding is all there is */
-#endif
+enum { LEVELS = 14 }; /* steps from 1/16 down to 1/131072, as far as they are needed */
 static const double FIRST_STEP = 0.0625;
 static const double FLOOR = 1e-3; /* of the model's largest gradient */
 
@@ -44,7 +40,8 @@ static struct part part_make(const struct params_tensor *t, size_t begin, size_t
     return p;
 }
 
-/* dL/dx, measured at *x. Stops as soon as two extrapolations agree within `enough`. */
+/* dL/dx, measured at *x. Stops as soon as four neighbours in the table of extrapolations, from three steps, agree
+ * within `enough`: two alone may do so by chance where the loss is jagged. */
 static double derivative(const struct gradcheck_learner *learner, real *x, double enough)
 {
     const real kept = *x;
@@ -57,15 +54,19 @@ static double derivative(const struct gradcheck_learner *learner, real *x, doubl
         const double loss_below = learner->loss(learner->context);
         /* The error of a central difference is a series in h^2: column j of the table has lost its first j terms.
          * row[j] holds the line above this one, and is replaced from left to right. */
-        double value = (loss_above - loss_below) / ((double)above - (double)below), weight = 1;
+        const double width = (double)above - (double)below;
+        /* Small steps agree by chance where the loss has no more digits: what rounding may do counts as doubt. */
+        const double rounding = REAL_EPSILON * fmax(fabs(loss_above), fabs(loss_below)) / width;
+        double value = (loss_above - loss_below) / width, weight = 1;
         for (int j = 0; j < level; j++) {
-            const double coarse = row[j];
             weight *= 4;
-            const double finer = value + (value - coarse) / (weight - 1);
-            const double change = fmax(fabs(finer - value), fabs(finer - coarse));
-            if (change <= doubt) {
-                doubt = change;
-                best = finer;
+            const double coarse = row[j], finer = value + (value - coarse) / (weight - 1);
+            if (j + 1 < level) {
+                const double change = fmax(fmax(fabs(finer - value), fabs(finer - coarse)), fabs(finer - row[j + 1]));
+                if (change + rounding <= doubt) {
+                    doubt = change + rounding;
+                    best = finer;
+                }
             }
             row[j] = value;
             value = finer;
@@ -73,7 +74,7 @@ static double derivative(const struct gradcheck_learner *learner, real *x, doubl
         row[level] = value;
     }
     *x = kept;
-    return doubt < INFINITY ? best : (double)NAN; /* no two steps gave finite numbers */
+    return doubt < INFINITY ? best : (double)NAN; /* no three steps gave finite numbers */
 }
 
 /* Measures up to `most` numbers of a part, one drawn from each of as many equal stretches, where they are not

@@ -4,8 +4,9 @@
  *   error = max |g - d| / max(max |g|, 1e-3 * the model's largest |g|)
  *
  * with g the gradient that the learner computes and d the derivative measured: central differences with steps
- * h, h/2, h/4, ... extrapolated to h = 0 (Richardson 1911), the extrapolation that changes least being taken, as
- * Ridders (1982) does. The steps adapt to each parameter, so that sharp and flat places are both measured well.
+ * h, h/2, h/4, ... extrapolated to h = 0 (Richardson 1911), the extrapolation that changes least, rounding included,
+ * being taken, as Ridders (1982) does. The steps adapt to each parameter, so that sharp and flat places are both
+ * measured well.
  *
  * In double a right backward pass stays below 1e-6 with room to spare. In float the loss itself carries only seven
  * digits, so the same check finds gross faults only (a sign, a term, a factor): its tolerance there is 5e-2. */
