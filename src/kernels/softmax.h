@@ -13,9 +13,9 @@ struct softmax_stats {
     real entropy; /* nats: ln l - sum_j p_j (s_j - m). The shorter lse - E[s] loses every digit at scores of 1e4. */
 };
 
-/* p_j = exp(s_j - m) / l, in place. n = 0 gives max = lse = log_l = -INFINITY, entropy 0. Scores of
- * -INFINITY get exactly 0; a row of nothing else gets zeros and the same statistics. NaN anywhere makes every p NaN. 0
- * <= entropy <= ln n. */
+/* p_j = exp(s_j - m) / l, in place. Scores of -INFINITY get exactly 0. A row of nothing else gets zeros and, as does
+ * n = 0, max = lse = log_l = -INFINITY and entropy 0. NaN anywhere makes every p and all statistics NaN.
+ * 0 <= entropy <= ln n. */
 struct softmax_stats softmax_row(real *s, size_t n);
 
 #endif
