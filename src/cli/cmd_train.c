@@ -89,6 +89,11 @@ static enum status load_resumed(struct session *s, struct error *err)
                     "%s has no trainer_state.json: it cannot be resumed; start a new run from it "
                     "with --init-from",
                     s->from.path);
+    char *run = run_of_checkpoint(s->from.path);
+    free(run);
+    if (!run)
+        return fail(err, STATUS_USAGE, "%s is not a checkpoint of a run directory (step-NNNNNN): use --init-from",
+                    s->from.path);
     status = state_from_json(&s->state, s->from.state, s->from.path, err);
     if (status)
         return status;
@@ -320,8 +325,7 @@ static enum status prepare_directory(struct session *s, char **resumed, struct e
     }
     *resumed = run_of_checkpoint(s->from.path);
     if (!*resumed)
-        return fail(err, STATUS_USAGE, "%s is not a checkpoint of a run directory (step-NNNNNN): use --init-from",
-                    s->from.path);
+        return fail(err, STATUS_MEMORY, "train: the run's name was refused memory");
     s->trainer.dir = *resumed;
     s->trainer.resumed = true;
     size_t moved;

@@ -254,6 +254,8 @@ void leak_describe(char *out, size_t size, const struct leak_report *r)
         append(out, size, "outside the blocks (embeddings or head)");
     for (size_t i = 0; i < listed;)
         i = describe_run(out, size, r, i, listed);
+    if (r->places > listed)
+        append(out, size, "; %zu more places", r->places - listed);
     if (r->suffix_leaks)
         append(out, size, "; changing tokens from position %zu on changes earlier logits by up to %.3g",
                r->suffix_position, r->suffix_change);

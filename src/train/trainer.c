@@ -132,9 +132,9 @@ static enum status update_once(struct trainer *t, const struct learner *learner,
     r->grad_norm = optimizer_grad_norm(&t->optimizer, table->size, s->threads);
     r->lr = schedule_rate(&s->schedule, t->state->step);
     if (!isfinite(r->loss) || !isfinite(r->grad_norm)) {
-        char what[128];
+        char what[128]; /* both are 0 or more; fabs takes the sign that a NaN may carry */
         snprintf(what, sizeof what, "the %s is not finite (loss %g, gradient norm %g)",
-                 isfinite(r->loss) ? "gradient" : "loss", r->loss, r->grad_norm);
+                 isfinite(r->loss) ? "gradient" : "loss", fabs(r->loss), fabs(r->grad_norm));
         return diverged(t, t->state->step + 1, what, err);
     }
     const struct optimizer_step step = {.lr = r->lr,

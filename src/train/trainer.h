@@ -31,7 +31,7 @@ struct trainer_settings {
     size_t eval_windows;  /* in the sample of each part */
     size_t log_interval;  /* steps between step records */
     size_t save_every;    /* steps between checkpoints beside those at evaluations; 0: none */
-    size_t keep;          /* checkpoints to keep beside latest and best; 0: all */
+    size_t keep;          /* checkpoints to keep, of which latest and best are never removed; 0: all */
     size_t stop_after;    /* save after this step and end, the schedule unchanged; 0: off */
     double max_time;      /* seconds after which to save and end; 0: off */
     size_t sample_size;   /* symbols of the sample written at each evaluation */
