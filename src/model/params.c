@@ -11,8 +11,8 @@
 /* A size of a tensor, to be looked up in the config. */
 enum axis { ONE, V, T, C, C3, C4 };
 
-/* How a tensor starts. */
-enum start { ZERO, UNIT, NORMAL, NORMAL_RESIDUAL };
+/* How a tensor starts (params_init). */
+enum start { ZERO, UNIT, TOKENS, WAVES, MATRIX, MATRIX_RESIDUAL };
 
 /* The list of parameters, in the order of GPT-2's files. "%zu" in a name is the layer. */
 static const struct spec {
@@ -21,23 +21,23 @@ static const struct spec {
     enum axis rows, cols;
     enum start start;
 } SPECS[PARAMS_KINDS] = {
-    [PARAMS_TOKEN_EMBEDDING] = {"transformer.wte.weight", ROLE_EMBEDDING, V, C, NORMAL},
-    [PARAMS_POSITION_EMBEDDING] = {"transformer.wpe.weight", ROLE_EMBEDDING, T, C, NORMAL},
+    [PARAMS_TOKEN_EMBEDDING] = {"transformer.wte.weight", ROLE_EMBEDDING, V, C, TOKENS},
+    [PARAMS_POSITION_EMBEDDING] = {"transformer.wpe.weight", ROLE_EMBEDDING, T, C, WAVES},
     [PARAMS_LN1_GAIN] = {"transformer.h.%zu.ln_1.weight", ROLE_GAIN, ONE, C, UNIT},
     [PARAMS_LN1_BIAS] = {"transformer.h.%zu.ln_1.bias", ROLE_BIAS, ONE, C, ZERO},
-    [PARAMS_QKV] = {"transformer.h.%zu.attn.c_attn.weight", ROLE_MATRIX, C, C3, NORMAL},
+    [PARAMS_QKV] = {"transformer.h.%zu.attn.c_attn.weight", ROLE_MATRIX, C, C3, MATRIX},
     [PARAMS_QKV_BIAS] = {"transformer.h.%zu.attn.c_attn.bias", ROLE_BIAS, ONE, C3, ZERO},
-    [PARAMS_PROJ] = {"transformer.h.%zu.attn.c_proj.weight", ROLE_MATRIX, C, C, NORMAL_RESIDUAL},
+    [PARAMS_PROJ] = {"transformer.h.%zu.attn.c_proj.weight", ROLE_MATRIX, C, C, MATRIX_RESIDUAL},
     [PARAMS_PROJ_BIAS] = {"transformer.h.%zu.attn.c_proj.bias", ROLE_BIAS, ONE, C, ZERO},
     [PARAMS_LN2_GAIN] = {"transformer.h.%zu.ln_2.weight", ROLE_GAIN, ONE, C, UNIT},
     [PARAMS_LN2_BIAS] = {"transformer.h.%zu.ln_2.bias", ROLE_BIAS, ONE, C, ZERO},
-    [PARAMS_FC] = {"transformer.h.%zu.mlp.c_fc.weight", ROLE_MATRIX, C, C4, NORMAL},
+    [PARAMS_FC] = {"transformer.h.%zu.mlp.c_fc.weight", ROLE_MATRIX, C, C4, MATRIX},
     [PARAMS_FC_BIAS] = {"transformer.h.%zu.mlp.c_fc.bias", ROLE_BIAS, ONE, C4, ZERO},
-    [PARAMS_FC_OUT] = {"transformer.h.%zu.mlp.c_proj.weight", ROLE_MATRIX, C4, C, NORMAL_RESIDUAL},
+    [PARAMS_FC_OUT] = {"transformer.h.%zu.mlp.c_proj.weight", ROLE_MATRIX, C4, C, MATRIX_RESIDUAL},
     [PARAMS_FC_OUT_BIAS] = {"transformer.h.%zu.mlp.c_proj.bias", ROLE_BIAS, ONE, C, ZERO},
     [PARAMS_LNF_GAIN] = {"transformer.ln_f.weight", ROLE_GAIN, ONE, C, UNIT},
     [PARAMS_LNF_BIAS] = {"transformer.ln_f.bias", ROLE_BIAS, ONE, C, ZERO},
-    [PARAMS_HEAD] = {"lm_head.weight", ROLE_HEAD, V, C, NORMAL},
+    [PARAMS_HEAD] = {"lm_head.weight", ROLE_HEAD, V, C, TOKENS},
 };
 
 enum { PER_LAYER = PARAMS_FC_OUT_BIAS - PARAMS_LN1_GAIN + 1 };
@@ -141,6 +141,22 @@ bool params_decays(const struct params_tensor *p)
     return p->role == ROLE_MATRIX || p->role == ROLE_HEAD;
 }
 
+/* The standard deviation of a tensor that starts at random. */
+static double spread(enum start start, const struct params_tensor *p, const struct config *c)
+{
+    if (start == TOKENS)
+        return 0.02;
+    const double sigma = 0.5 / sqrt((double)p->rows);
+    return start == MATRIX_RESIDUAL ? sigma / sqrt(2.0 * (double)c->n_layer) : sigma;
+}
+
+/* Channel `channel` of position t: pairs of sine and cosine, the wavelength growing from 2 pi to 2000 pi. */
+static double wave(size_t t, size_t channel, size_t channels)
+{
+    const double frequency = pow(1000, -(double)(channel / 2 * 2) / (double)channels);
+    return 0.08 * (channel % 2 ? cos((double)t * frequency) : sin((double)t * frequency));
+}
+
 void params_init(real *values, const struct params_table *t, const struct config *c, uint64_t seed)
 {
     for (size_t i = 0; i < t->count; i++) {
@@ -148,16 +164,19 @@ void params_init(real *values, const struct params_table *t, const struct config
         if (!p->present)
             continue;
         const enum start start = SPECS[p->kind].start;
-        const size_t n = p->rows * p->cols;
-        const double sigma = start == NORMAL_RESIDUAL ? 0.02 / sqrt(2.0 * (double)c->n_layer) : 0.02;
+        const double sigma = spread(start, p, c);
         /* The kind stands where a head would, so that draws do not shift when a bias comes or goes. */
         struct rng_site site = {
             .seed = seed, .purpose = RNG_INIT, .layer = (uint32_t)p->layer, .head = (uint32_t)p->kind};
-        for (size_t k = 0; k < n; k++) {
+        for (size_t k = 0; k < p->rows * p->cols; k++) {
+            real *x = &values[p->offset + k];
             site.row = (uint32_t)(k >> 32);
-            values[p->offset + k] = start == ZERO   ? 0
-                                    : start == UNIT ? 1
-                                                    : (real)(sigma * rng_normal(&site, (uint32_t)k));
+            if (start == ZERO || start == UNIT)
+                *x = start == UNIT;
+            else if (start == WAVES)
+                *x = (real)wave(k / p->cols, k % p->cols, p->cols);
+            else
+                *x = (real)(sigma * rng_normal(&site, (uint32_t)k));
         }
     }
 }

@@ -145,7 +145,7 @@ static real *init(const struct params_table *t, const struct config *c, uint64_t
     return values;
 }
 
-Test(params, init_has_gpt2s_deviations)
+Test(params, init_has_the_stated_deviations)
 {
     struct config c = config_make(8, 4, 96, 80, 90);
     c.tied = false;
@@ -160,8 +160,13 @@ Test(params, init_has_gpt2s_deviations)
             cr_expect_eq(m.sigma, 0, "%s", p->name);
             continue;
         }
+        if (p->kind == PARAMS_POSITION_EMBEDDING)
+            continue;
         const bool residual = p->kind == PARAMS_PROJ || p->kind == PARAMS_FC_OUT;
-        const double sigma = residual ? 0.02 / sqrt(16) : 0.02, root = sqrt((double)n);
+        const double sigma = p->role != ROLE_MATRIX ? 0.02
+                             : residual             ? 0.5 / sqrt((double)p->rows) / sqrt(16)
+                                                    : 0.5 / sqrt((double)p->rows);
+        const double root = sqrt((double)n);
         cr_expect_float_eq(m.mean, 0, 4.5 * sigma / root, "%s: mean %g", p->name, m.mean);
         cr_expect_float_eq(m.sigma, sigma, 4.5 * sigma / (sqrt(2) * root), "%s: deviation %g", p->name, m.sigma);
     }
@@ -169,6 +174,31 @@ Test(params, init_has_gpt2s_deviations)
     params_table_free(&t);
 }
 
+Test(params, positions_start_as_sinusoids_whose_neighbours_are_alike)
+{
+    struct config c = config_make(1, 2, 64, 200, 7);
+    struct params_table t = table_of(&c);
+    real *values = init(&t, &c, 3);
+    const struct params_tensor *p = params_find(&t, PARAMS_POSITION_EMBEDDING, 0);
+    const real *w = values + p->offset;
+    cr_expect_eq(w[0], 0);
+    cr_expect_float_eq((double)w[1], 0.08, 1e-6);
+    cr_expect_float_eq((double)w[5 * 64], 0.08 * sin(5), 1e-6);
+    cr_expect_float_eq((double)w[5 * 64 + 63], 0.08 * cos(5 * pow(1000, -62.0 / 64)), 1e-6);
+    /* The inner product of two positions depends on their distance alone, and is largest at 0. */
+    for (size_t s = 0; s + 150 < 200; s += 7)
+        for (size_t d = 0; d < 150; d += 13) {
+            double here = 0, there = 0;
+            for (size_t i = 0; i < 64; i++) {
+                here += (double)w[i] * (double)w[d * 64 + i];
+                there += (double)w[s * 64 + i] * (double)w[(s + d) * 64 + i];
+            }
+            cr_expect_float_eq(here, there, 1e-6);
+            cr_expect(here <= 64 / 2 * 0.08 * 0.08 + 1e-6);
+        }
+    free(values);
+    params_table_free(&t);
+}
 Test(params, init_is_a_function_of_the_seed)
 {
     struct config c = config_make(2, 2, 6, 5, 7);
