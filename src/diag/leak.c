@@ -168,8 +168,8 @@ enum status leak_check(struct leak_report *r, const struct gpt *g, struct work *
         .V = g->config.vocab_size,
         .site = {.seed = seed, .purpose = RNG_CHECK, .step = step},
     };
-    c.tokens = malloc(c.B * c.T * sizeof *c.tokens);
-    c.changed = malloc(c.B * c.T * sizeof *c.changed);
+    c.tokens = calloc(c.B * c.T, sizeof *c.tokens);
+    c.changed = calloc(c.B * c.T, sizeof *c.changed);
     c.before = malloc(c.B * c.T * c.V * sizeof *c.before);
     enum status s;
     if (!c.tokens || !c.changed || !c.before)

@@ -67,14 +67,14 @@ static enum status get_text(struct state *s, const json_t *json, const char *nam
     const char **list = calloc(n ? n : 1, sizeof *list);
     if (!list)
         return fail(err, STATUS_MEMORY, "%s", NO_MEMORY);
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < n && !status; i++) {
+    for (size_t i = 0; i < n; i++) {
         list[i] = json_string_value(json_array_get(paths, i));
-        if (!list[i])
-            status = bad_key(name, "text", "an object whose paths are strings", err);
+        if (!list[i]) {
+            free(list);
+            return bad_key(name, "text", "an object whose paths are strings", err);
+        }
     }
-    if (!status)
-        status = state_set_text(s, list, n, err);
+    enum status status = state_set_text(s, list, n, err);
     free(list);
     if (!status)
         status = get_size(&s->text_bytes, text, "bytes", name, err);

@@ -300,7 +300,7 @@ static enum status loop(struct trainer *t, const struct learner *learner, size_t
     struct state *state = t->state;
     struct rate rate = {clock_seconds(), state->step};
     while (state->step < end) {
-        struct trainer_step r;
+        struct trainer_step r = {0};
         enum status status = update_once(t, learner, &r, err);
         if (status)
             return status;

@@ -102,6 +102,8 @@ static const struct {
     {"seconds", "null", "seconds"},
     {"leaky", "0", "leaky"},
     {"leaky", NULL, "leaky"},
+    {"check", "1", "check"},
+    {"check", NULL, "check"},
     {"settings", "[]", "settings"},
     {"settings", NULL, "settings"},
     {"text", NULL, "text"},

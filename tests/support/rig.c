@@ -122,7 +122,7 @@ void rig_resume(struct rig *rig, const char *dir)
     free(folder);
     rig->model = c.model;
     c.model = (struct gpt){0};
-    rig->trainer.moments = c.moments; /* taken over by rig_train */
+    rig->read = c.moments;
     c.moments = (struct checkpoint_moments){0};
     rig->trainer.resumed = true;
     checkpoint_free(&c);
@@ -130,23 +130,20 @@ void rig_resume(struct rig *rig, const char *dir)
 
 enum status rig_train(struct rig *rig, struct error *err)
 {
-    const struct checkpoint_moments read = rig->trainer.moments;
     enum status s = rig->trainer.resumed ? STATUS_OK : run_create(rig->trainer.dir, false, err);
     if (!s)
         s = trainer_create(&rig->trainer, err);
     if (!s && rig->trainer.resumed) {
-        memcpy(rig->trainer.moments.m, read.m, rig->model.table.size * sizeof(real));
-        memcpy(rig->trainer.moments.v, read.v, rig->model.table.size * sizeof(real));
-    }
-    if (rig->trainer.resumed) {
-        free(read.m);
-        free(read.v);
+        memcpy(rig->trainer.optimizer.m, rig->read.m, rig->model.table.size * sizeof(real));
+        memcpy(rig->trainer.optimizer.v, rig->read.v, rig->model.table.size * sizeof(real));
     }
     return s ? s : trainer_run(&rig->trainer, err);
 }
 
 void rig_free(struct rig *rig)
 {
+    free(rig->read.m);
+    free(rig->read.v);
     trainer_free(&rig->trainer);
     state_free(&rig->state);
     gpt_free(&rig->model);

@@ -13,7 +13,8 @@ struct rig {
     struct gpt model;
     struct state state;
     struct trainer trainer;
-    char dir[64]; /* name within the scratch folder */
+    char dir[64];                   /* name within the scratch folder */
+    struct checkpoint_moments read; /* of a run that is resumed */
 
     size_t steps, evals, saves, notes; /* events so far */
     double lr[RIG_STEPS], loss[RIG_STEPS], val_loss[RIG_STEPS];
