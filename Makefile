@@ -28,9 +28,9 @@ CLANG_FORMAT ?= clang-format
 CLANG_TIDY ?= clang-tidy
 
 # The demo: everything that decides its length and quality.
-DEMO_TRAIN := data/bank.txt --block-size 256 --n-layer 4 --n-head 4 --n-embd 128 --batch-size 8 --steps 600
+DEMO_TRAIN := data/bank.txt --block-size 256 --n-layer 3 --n-head 4 --n-embd 96 --batch-size 4 --steps 2000 --eval-interval 500
 DEMO_EVAL := data/bank.txt --part val --stride 128
-DEMO_GENERATE := -n 600 --temperature 0.8 --seed 1
+DEMO_GENERATE := -n 600 --temperature 0.8
 
 ifneq ($(words $(BUILD)),1)
 $(error BUILD is "$(BUILD)": name one folder, without blanks)
