@@ -319,3 +319,41 @@ Test(bank, text_is_varied_and_of_readable_lines)
     free(line);
     corpus_free(&c);
 }
+
+/* Whether one of the words stands in text[0 .. n-1], as a word of its own. */
+static bool has_word(const char *text, size_t n, const char *const *words)
+{
+    for (size_t at = 0; at < n;) {
+        const size_t length = strspn(text + at, "abcdefghijklmnopqrstuvwxyz");
+        for (size_t i = 0; words[i] && length > 0; i++)
+            if (strlen(words[i]) == length && memcmp(text + at, words[i], length) == 0)
+                return true;
+        at += length > 0 ? length : 1;
+    }
+    return false;
+}
+
+Test(bank, the_sense_holds_through_a_story_and_shows_near_or_far_from_its_bank)
+{
+    static const char *const river[] = {"net", "boat", "rope", "muddy", "wet", "ferryman", "angler", NULL};
+    static const char *const money[] = {"purse", "coin", "watch", "rich", "busy", "teller", "guard", NULL};
+    struct corpus c = made(&bank_source, SEED, SIZE);
+    size_t of_river = 0, of_money = 0, at_once = 0, later = 0;
+    for (size_t at = 0; at < c.count;) {
+        const char *story = c.text + at;
+        const size_t n = story_length(story, c.count - at);
+        const size_t line = (size_t)((char *)memchr(story, '\n', n) - story);
+        const bool wet = has_word(story, n, river), rich = has_word(story, n, money);
+        cr_expect_not(wet && rich, "both senses in one story:\n%.*s", (int)n, story);
+        of_river += wet;
+        of_money += rich;
+        const bool shown = has_word(story, line, river) || has_word(story, line, money);
+        at_once += shown;
+        later += !shown && (wet || rich);
+        at += n;
+    }
+    cr_expect(5 * of_river > c.stories && 5 * of_money > c.stories, "%zu of rivers, %zu of money", of_river, of_money);
+    cr_expect(10 * at_once > c.stories && 10 * later > c.stories, "%zu show it in the first sentence, %zu later",
+              at_once, later);
+    corpus_free(&c);
+}
