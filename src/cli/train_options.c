@@ -181,7 +181,7 @@ enum status train_options_suit(struct options *o, struct train_options *t, size_
           {"n-embd", "128"},
           {"block-size", "64"},
           {"batch-size", "12"},
-          {"steps", "2500"},
+          {"steps", "2000"},
           {NULL, NULL}}},
     };
     size_t i = 0;
