@@ -1,5 +1,6 @@
 #include "diag/gradcheck.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -178,6 +179,7 @@ enum status gradcheck_run(struct gradcheck *c, real *params, const struct params
         const size_t n = table->tensor[t].rows * table->tensor[t].cols;
         widest = n > widest ? n : widest;
     }
+    assert(table->count > 0 && table->size > 0 && widest > 0);
     c->result = calloc(4 * table->count, sizeof *c->result); /* a tensor has at most three views */
     real *grads = malloc(table->size * sizeof *grads);
     double *measured = malloc(widest * sizeof *measured);

@@ -153,7 +153,8 @@ static double spread(enum start start, const struct params_tensor *p, const stru
 /* Channel `channel` of position t: pairs of sine and cosine, the wavelength growing from 2 pi to 2000 pi. */
 static double wave(size_t t, size_t channel, size_t channels)
 {
-    const double frequency = pow(1000, -(double)(channel / 2 * 2) / (double)channels);
+    const size_t pair = channel - channel % 2;
+    const double frequency = pow(1000, -(double)pair / (double)channels);
     return 0.08 * (channel % 2 ? cos((double)t * frequency) : sin((double)t * frequency));
 }
 

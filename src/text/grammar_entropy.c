@@ -1,5 +1,6 @@
 #include "text/grammar_entropy.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +69,7 @@ static void merge(struct distribution *d)
 
 static struct answer *look(const struct table *t, size_t rule, uint64_t state)
 {
+    assert(t->place);
     const uint64_t mixed = (state + rule * UINT64_C(0x9E3779B97F4A7C15)) * UINT64_C(0xBF58476D1CE4E5B9);
     size_t i = (size_t)(mixed >> 32) & (t->size - 1);
     while (t->place[i].rule != t->g->n_rules && (t->place[i].rule != rule || t->place[i].state != state))
