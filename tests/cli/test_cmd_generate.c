@@ -267,7 +267,8 @@ Test(cmd_generate, a_reader_that_leaves_ends_it)
 {
     struct program p;
     char line[1024];
-    snprintf(line, sizeof line, "{ $NOPEEK generate '%s' -n 4000000000; echo \"status $?\" >&2; } | head -c 5", dir);
+    snprintf(line, sizeof line, "{ \"$NOPEEK\" generate '%s' -n 4000000000; echo \"status $?\" >&2; } | head -c 5",
+             dir);
     program_shell(&p, line);
     cr_assert(strstr(p.err, "nopeek: standard output: Broken pipe") && strstr(p.err, "status 1"), "%s", p.err);
     cr_assert_eq(p.out_size, 5);

@@ -112,11 +112,11 @@ Test(main, lost_output_is_reported_with_its_reason)
     const struct {
         const char *line, *says;
     } cases[] = {
-        {"$NOPEEK help >/dev/full", "No space left"},
-        {"$NOPEEK --version >/dev/full", "No space left"},
-        {"$NOPEEK corpus --size 100000 >/dev/full", "No space left"},
-        {"$NOPEEK corpus --help >&-", "Bad file"},
-        {"{ $NOPEEK corpus --size 1000000; echo $? >&2; } | :", "1\n"},
+        {"\"$NOPEEK\" help >/dev/full", "No space left"},
+        {"\"$NOPEEK\" --version >/dev/full", "No space left"},
+        {"\"$NOPEEK\" corpus --size 100000 >/dev/full", "No space left"},
+        {"\"$NOPEEK\" corpus --help >&-", "Bad file"},
+        {"{ \"$NOPEEK\" corpus --size 1000000; echo $? >&2; } | :", "1\n"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct program p;
@@ -137,7 +137,7 @@ Test(main, lost_output_is_reported_with_its_reason)
 Test(main, closed_standard_streams_never_lend_their_number_to_a_file)
 {
     struct program p;
-    program_shell(&p, "d=$(mktemp -d); $NOPEEK corpus --size 500 -o $d/t.txt --json >&- 2>&- <&-; echo $?; "
+    program_shell(&p, "d=$(mktemp -d); \"$NOPEEK\" corpus --size 500 -o $d/t.txt --json >&- 2>&- <&-; echo $?; "
                       "head -c 1 $d/t.json; tail -c 2 $d/t.json; rm -r $d");
     cr_assert_str_eq(p.out, "1\n{}\n", "%s%s", p.out, p.err);
     program_free(&p);

@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -27,13 +28,21 @@ static void screen_open(struct screen *s, unsigned short columns)
     cr_assert_not_null(s->stream);
 }
 
-static const char *screen_read(struct screen *s)
+/* What has come to the screen is exactly this. A kernel may hand it over in pieces: they are waited for. */
+static void screen_expect(struct screen *s, const char *expected)
 {
     fflush(s->stream);
-    fcntl(s->master, F_SETFL, O_NONBLOCK);
-    ssize_t n = read(s->master, s->text, sizeof s->text - 1);
-    s->text[n < 0 ? 0 : n] = '\0';
-    return s->text;
+    size_t n = 0;
+    const int patience = expected[0] ? 5000 : 20; /* milliseconds */
+    struct pollfd ready = {.fd = s->master, .events = POLLIN};
+    while ((n == 0 || n < strlen(expected)) && poll(&ready, 1, patience) > 0) {
+        const ssize_t got = read(s->master, s->text + n, sizeof s->text - 1 - n);
+        if (got <= 0)
+            break;
+        n += (size_t)got;
+    }
+    s->text[n] = '\0';
+    cr_assert_str_eq(s->text, expected);
 }
 
 static void set_environment(const char *term, const char *no_color)
@@ -95,17 +104,17 @@ Test(terminal, progress_redraws_one_line_on_a_screen_ten_times_a_second)
     screen_open(&s, 12);
     terminal_open(&t, s.stream);
     terminal_progress(&t, 5.00, false, "step %d", 1);
-    cr_assert_str_eq(screen_read(&s), "\rstep 1\033[K");
+    screen_expect(&s, "\rstep 1\033[K");
     terminal_progress(&t, 5.05, false, "step %d", 2);
-    cr_assert_str_eq(screen_read(&s), "");
+    screen_expect(&s, "");
     terminal_progress(&t, 5.05, true, "step %d", 3);
-    cr_assert_str_eq(screen_read(&s), "\rstep 3\033[K");
+    screen_expect(&s, "\rstep 3\033[K");
     terminal_progress(&t, 5.20, false, "0123456789abcdef");
-    cr_assert_str_eq(screen_read(&s), "\r0123456789a\033[K");
+    screen_expect(&s, "\r0123456789a\033[K");
     terminal_note(&t, "done");
-    cr_assert_str_eq(screen_read(&s), "\r\033[Kdone\r\n");
+    screen_expect(&s, "\r\033[Kdone\r\n");
     terminal_note(&t, "again");
-    cr_assert_str_eq(screen_read(&s), "again\r\n");
+    screen_expect(&s, "again\r\n");
 }
 
 Test(terminal, progress_is_plain_and_slow_in_a_pipe)

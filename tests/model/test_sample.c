@@ -206,11 +206,12 @@ Test(sample, never_leaves_the_set_that_plain_sorting_gives_and_reaches_all_of_it
         real logits[V_MAX];
         for (size_t i = 0; i < V; i++)
             logits[i] = (real)(rng_below(&site, draw++, 9)) / 4; /* many ties */
-        struct sample_options o = {.temperature = 0.5 + rng_uniform(&site, draw++) * 2,
-                                   .top_k = rng_below(&site, draw++, V + 2),
-                                   .top_p = 0.2 + rng_uniform(&site, draw++) * 0.8,
-                                   .min_p = rng_uniform(&site, draw++) * 0.5,
+        struct sample_options o = {.temperature = 0.5 + rng_uniform(&site, draw) * 2,
+                                   .top_k = rng_below(&site, draw + 1, V + 2),
+                                   .top_p = 0.2 + rng_uniform(&site, draw + 2) * 0.8,
+                                   .min_p = rng_uniform(&site, draw + 3) * 0.5,
                                    .seed = round};
+        draw += 4;
         int kept[V_MAX];
         size_t count[V_MAX];
         survivors_by_sorting(kept, logits, V, &o);
