@@ -28,7 +28,7 @@ CLANG_FORMAT ?= clang-format
 CLANG_TIDY ?= clang-tidy
 
 # The demo: everything that decides its length and quality.
-DEMO_TRAIN := data/bank.txt --block-size 256 --n-layer 3 --n-head 4 --n-embd 96 --batch-size 4 --steps 2000 --eval-interval 500
+DEMO_TRAIN := data/bank.txt --block-size 256 --n-layer 3 --n-head 4 --n-embd 96 --batch-size 4 --steps 1800 --eval-interval 450
 DEMO_EVAL := data/bank.txt --part val --stride 128
 DEMO_GENERATE := -n 600 --temperature 0.8
 
@@ -155,6 +155,8 @@ demo: $(PROGRAM)
 	rm -rf $(BUILD)/demo
 	$(PROGRAM) train -o $(BUILD)/demo $(DEMO_TRAIN)
 	$(PROGRAM) eval $(BUILD)/demo $(DEMO_EVAL)
+	@awk '/"validation"/ { part = 1 } part && /"entropy"/ { sub(/,$$/, "", $$2); \
+	    print "true entropy of that part of the text: " $$2 " nats per character (data/bank.json)"; exit }' data/bank.json
 	$(PROGRAM) generate $(BUILD)/demo $(DEMO_GENERATE)
 
 # --- lint ----------------------------------------------------------------------------------------
