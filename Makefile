@@ -21,6 +21,8 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 # address or undefined: build with that sanitizer. `make asan` and `make ubsan` set it, in folders of their own.
 SANITIZE ?=
+# V=1 shows whole commands.
+V ?=
 # A deliberate fault for the sanitizers to find (tests/plants/plant.c), and which tests to run.
 PLANT ?=
 TEST_FILTER ?=
@@ -98,6 +100,9 @@ $(shell sh scripts/stamp.sh $(BUILD)/place $(call quote,$(CURDIR)))
 $(shell sh scripts/stamp.sh $(BUILD)/objects $(call quote,$(CLI_OBJ) $(FLOAT_OBJ) $(FLOAT_TEST_OBJ) $(DOUBLE_TEST_OBJ)))
 endif
 
+# What a recipe shows: the word and the file, or the command itself with V=1.
+say = $(if $(V),,@printf '%-4s %s\n' $(1) $@; )
+
 # Other people's headers are system headers: their warnings are theirs.
 system = $(patsubst -I%,-isystem%,$(1))
 COMPILE := $(CC) $(CFLAGS) $(STD) $(WARN) $(SANITIZE_FLAGS) $(OPENMP_CFLAGS) -Isrc $(call system,$(LIB_CPPFLAGS)) $(CPPFLAGS) -UNDEBUG
@@ -111,31 +116,31 @@ need_criterion = $(if $(TEST_MISSING),$(error $(TEST_MISSING)))
 all: $(PROGRAM)
 
 $(PROGRAM): $(CLI_OBJ) $(FLOAT_OBJ) $(PLANT_PROGRAM_OBJ) $(BUILD)/objects
-	$(LINK) -o $@ $(filter %.o,$^) $(LIBS)
+	$(call say,LINK)$(LINK) -o $@ $(filter %.o,$^) $(LIBS)
 $(TEST_FLOAT): $(FLOAT_TEST_OBJ) $(CLI_TEST_OBJ) $(FLOAT_OBJ) $(PLANT_TEST_OBJ) $(BUILD)/objects
-	$(LINK) -o $@ $(filter %.o,$^) $(TEST_LIBS) $(LIBS)
+	$(call say,LINK)$(LINK) -o $@ $(filter %.o,$^) $(TEST_LIBS) $(LIBS)
 $(TEST_DOUBLE): $(DOUBLE_TEST_OBJ) $(DOUBLE_OBJ) $(PLANT_TEST_OBJ) $(BUILD)/objects
-	$(LINK) -o $@ $(filter %.o,$^) $(TEST_LIBS) $(LIBS)
+	$(call say,LINK)$(LINK) -o $@ $(filter %.o,$^) $(TEST_LIBS) $(LIBS)
 
 $(BUILD)/float/src/%.o: src/%.c $(BUILD)/config.mk
 	@mkdir -p $(@D)
-	$(COMPILE) -MMD -MP -c -o $@ $<
+	$(call say,CC)$(COMPILE) -MMD -MP -c -o $@ $<
 $(BUILD)/double/src/%.o: src/%.c $(BUILD)/config.mk
 	@mkdir -p $(@D)
-	$(COMPILE) -DNOPEEK_DOUBLE -MMD -MP -c -o $@ $<
+	$(call say,CC)$(COMPILE) -DNOPEEK_DOUBLE -MMD -MP -c -o $@ $<
 $(BUILD)/float/tests/%.o: tests/%.c $(BUILD)/config.mk $(BUILD)/config-test.mk $(BUILD)/place
 	$(need_criterion)@mkdir -p $(@D)
-	$(COMPILE_TEST) -MMD -MP -c -o $@ $<
+	$(call say,CC)$(COMPILE_TEST) -MMD -MP -c -o $@ $<
 $(BUILD)/double/tests/%.o: tests/%.c $(BUILD)/config.mk $(BUILD)/config-test.mk $(BUILD)/place
 	$(need_criterion)@mkdir -p $(@D)
-	$(COMPILE_TEST) -DNOPEEK_DOUBLE -MMD -MP -c -o $@ $<
+	$(call say,CC)$(COMPILE_TEST) -DNOPEEK_DOUBLE -MMD -MP -c -o $@ $<
 PLANT_DEFINE := -DPLANT_$(subst -,_,$(PLANT))
 $(BUILD)/plants/$(PLANT)-test.o: tests/plants/plant.c $(BUILD)/config.mk $(BUILD)/config-test.mk $(BUILD)/place
 	$(need_criterion)@mkdir -p $(@D)
-	$(COMPILE_TEST) $(PLANT_DEFINE) -DPLANT_IN_TEST -c -o $@ $<
+	$(call say,CC)$(COMPILE_TEST) $(PLANT_DEFINE) -DPLANT_IN_TEST -c -o $@ $<
 $(BUILD)/plants/$(PLANT)-program.o: tests/plants/plant.c $(BUILD)/config.mk
 	@mkdir -p $(@D)
-	$(COMPILE) $(PLANT_DEFINE) -c -o $@ $<
+	$(call say,CC)$(COMPILE) $(PLANT_DEFINE) -c -o $@ $<
 
 # --- tests ---------------------------------------------------------------------------------------
 
@@ -205,6 +210,7 @@ help:
 	@echo "make install    to PREFIX (/usr/local), under DESTDIR for packagers"
 	@echo "make clean      remove $(BUILD)"
 	@echo "Set CC=clang, CFLAGS='-O2 -g', OPENMP=no, BUILD=folder to build otherwise."
+	@echo "V=1 shows every command."
 
 -include $(patsubst %.o,%.d,$(sort $(CLI_OBJ) $(FLOAT_OBJ) $(DOUBLE_OBJ) $(FLOAT_TEST_OBJ) $(DOUBLE_TEST_OBJ)))
 .PHONY: all test asan ubsan sanitized demo lint $(LINT) install clean help
