@@ -1,6 +1,7 @@
 #include "cli/heads.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 #include "diag/entropy.h"
 
@@ -28,7 +29,8 @@ static const char *meaning(enum entropy_verdict v)
     return "";
 }
 
-static void print_verdict(FILE *out, const struct heads *now, const struct heads *before, enum entropy_verdict v)
+/* False when no head is so. */
+static bool print_verdict(FILE *out, const struct heads *now, const struct heads *before, enum entropy_verdict v)
 {
     size_t found = 0, layer_before = 0;
     for (size_t i = 0; i < now->L * now->H; i++) {
@@ -46,11 +48,18 @@ static void print_verdict(FILE *out, const struct heads *now, const struct heads
     }
     if (found)
         fputc('\n', out);
+    return found > 0;
 }
 
 void heads_print(FILE *out, const struct heads *now, const struct heads *before)
 {
-    fprintf(out, "attention entropy per head (1 uniform, 0 one symbol)\n");
+    fprintf(out, "attention entropy (1: looks at all symbols alike, 0: at one alone)\n");
+    if (now->H <= HEADS_A_LINE) {
+        fprintf(out, "  head     ");
+        for (size_t h = 0; h < now->H; h++)
+            fprintf(out, " %4zu", h);
+        fputc('\n', out);
+    }
     for (size_t layer = 0; layer < now->L; layer++) {
         fprintf(out, "  layer %-3zu", layer);
         for (size_t h = 0; h < now->H; h++) {
@@ -65,6 +74,9 @@ void heads_print(FILE *out, const struct heads *now, const struct heads *before)
         fputc('\n', out);
     }
     const enum entropy_verdict verdicts[] = {ENTROPY_COLLAPSING, ENTROPY_SHARP, ENTROPY_UNIFORM};
+    bool any = false;
     for (size_t v = 0; v < 3; v++)
-        print_verdict(out, now, before, verdicts[v]);
+        any |= print_verdict(out, now, before, verdicts[v]);
+    if (!any)
+        fprintf(out, "nothing unusual: no head is collapsing, sharp or uniform\n");
 }

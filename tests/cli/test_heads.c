@@ -16,14 +16,16 @@ static char *table(const struct heads *now, const struct heads *before)
     return text;
 }
 
-Test(heads, ordinary_heads_give_the_figures_and_no_remark)
+Test(heads, ordinary_heads_give_the_figures_and_are_said_to_be_ordinary)
 {
     const double entropy[] = {0.5, 0.61, NAN, 0.7}, score[] = {1, 1, 1, 1};
     const struct heads now = {2, 2, entropy, score};
     char *text = table(&now, NULL);
     cr_assert(strstr(text, "layer 0   0.50 0.61\n"), "%s", text);
     cr_assert(strstr(text, "layer 1      - 0.70\n"), "%s", text);
-    cr_assert_null(strstr(text, "sharp"));
+    cr_assert(strstr(text, "  head         0    1\n  layer 0   0.50"), "%s", text);
+    cr_assert(strstr(text, "nothing unusual"), "%s", text);
+    cr_assert_null(strstr(text, "sharp ("));
     cr_assert_null(strstr(text, "uniform ("));
     free(text);
 }
@@ -36,6 +38,7 @@ Test(heads, what_is_worth_noticing_is_said_by_layer_and_head)
     char *text = table(&now, &before);
     cr_assert(strstr(text, "): layer 0 head 0, 2\n"), "%s", text);
     cr_assert(strstr(text, "uniform (looks at everything alike): layer 0 head 1\n"), "%s", text);
+    cr_assert_null(strstr(text, "nothing unusual"));
     cr_assert(strstr(text, "collapsing (") && strstr(text, "helps): layer 1 head 1\n"), "%s", text);
     free(text);
     text = table(&now, NULL);
