@@ -8,6 +8,7 @@
 #include "cli/heads.h"
 #include "cli/human.h"
 #include "cli/saved.h"
+#include "cli/terminal.h"
 #include "io/metrics.h"
 
 struct settings {
@@ -115,10 +116,13 @@ static void print_training(const struct saved *s, const json_t *step_record, con
 
 static void print_leak(const struct saved *s)
 {
+    struct terminal out;
+    terminal_open(&out, stdout);
     if (saved_leaky(s))
-        printf("leak        TRAINED WITH A LEAK: symbols saw the ones after them; the losses mean nothing\n");
+        terminal_entry(&out, "leak        ",
+                       "TRAINED WITH A LEAK: symbols saw the ones after them; the losses mean nothing");
     if (s->has_state && s->state.check)
-        printf("leak check  %s\n", s->state.check);
+        terminal_entry(&out, "leak check  ", "%s", s->state.check);
 }
 
 /* What the state and the log say, into the object. */

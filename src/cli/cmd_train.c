@@ -274,34 +274,42 @@ static enum status show_plan(struct session *s, const struct trainer_settings *s
     const enum status status = trainer_measure(&bytes, c, settings, err);
     if (status)
         return status;
+    const size_t windows = settings->grad_accum * settings->batch_size;
     const char *unit = s->from.tokenizer.kind == TOKENIZER_BYTES ? "bytes" : "characters";
-    terminal_note(&s->notes, "text     %s %s, %zu distinct; %s to train on, %s to validate",
-                  human_count(a, s->data.count), unit, c->vocab_size, human_count(b, s->data.train),
-                  human_count(d, s->data.count - s->data.train));
+    terminal_entry(&s->notes, "text     ", "%s %s, %zu distinct; %s to train on, %s to validate",
+                   human_count(a, s->data.count), unit, c->vocab_size, human_count(b, s->data.train),
+                   human_count(d, s->data.count - s->data.train));
     if (s->data.crlf || s->data.lone_cr)
-        terminal_note(&s->notes, "         line ends: %s CRLF, %s lone CR, %s LF, kept as they are",
-                      human_count(a, s->data.crlf), human_count(b, s->data.lone_cr), human_count(d, s->data.lf));
+        terminal_entry(&s->notes, "         ", "line ends: %s CRLF, %s lone CR, %s LF, kept as they are",
+                       human_count(a, s->data.crlf), human_count(b, s->data.lone_cr), human_count(d, s->data.lf));
     if (s->data.byte_order_mark)
-        terminal_note(&s->notes, "         it begins with a byte order mark, kept as a character");
+        terminal_entry(&s->notes, "         ", "it begins with a byte order mark, kept as a character");
     if (s->data.count - s->data.train < 2)
-        terminal_note(&s->notes, "         the validation part has no pair of symbols: validation is left out");
-    terminal_note(&s->notes, "model    %zu layer%s, %zu head%s, %zu channels, context %zu: %s parameters%s", c->n_layer,
-                  c->n_layer == 1 ? "" : "s", c->n_head, c->n_head == 1 ? "" : "s", c->n_embd, c->block_size,
-                  human_count(a, s->from.model.table.size),
-                  s->t->preset == 0 && !s->t->resume && !s->t->init_from && suited_to_text(s->options)
-                      ? " (sizes chosen to suit the text)"
-                      : "");
+        terminal_entry(&s->notes, "         ", "the validation part has no pair of symbols: validation is left out");
+    terminal_entry(&s->notes, "model    ", "%zu layer%s, %zu head%s, %zu channels, context %zu: %s parameters%s",
+                   c->n_layer, c->n_layer == 1 ? "" : "s", c->n_head, c->n_head == 1 ? "" : "s", c->n_embd,
+                   c->block_size, human_count(a, s->from.model.table.size),
+                   s->t->preset == 0 && !s->t->resume && !s->t->init_from && suited_to_text(s->options)
+                       ? " (sizes chosen to suit the text)"
+                       : "");
     if (s->t->init_from && s->state.leaky)
-        terminal_note(&s->notes, "         it comes from a run trained with a leak, so this run is marked as one too");
-    terminal_note(&s->notes, "run      %zu steps of %zu x %zu x %zu symbols, learning rate %g to %g, dropout %g",
-                  settings->schedule.steps, settings->grad_accum, settings->batch_size, c->block_size,
-                  settings->schedule.lr, settings->schedule.min_lr, c->dropout);
-    terminal_note(&s->notes, "machine  %d thread%s (%s), OpenBLAS single-threaded inside (built with %s threads: %s)",
-                  team_lanes(settings->threads), team_lanes(settings->threads) == 1 ? "" : "s", team_runtime(),
-                  gemm_threading(), gemm_library());
-    terminal_note(&s->notes, "memory   %s to be taken, beside %s of text and %s of weights", human_bytes(a, bytes),
-                  human_bytes(b, s->data.count * s->data.width),
-                  human_bytes(d, s->from.model.table.size * sizeof(real)));
+        terminal_entry(&s->notes, "         ",
+                       "it comes from a run trained with a leak, so this run is marked as one too");
+    const double passes =
+        (double)settings->schedule.steps * (double)windows * (double)c->block_size / (double)s->data.train;
+    terminal_entry(&s->notes, "run      ",
+                   "%zu steps of %zu window%s of %zu symbols, %s times through the text; learning rate %g to %g, "
+                   "dropout %g",
+                   settings->schedule.steps, windows, windows == 1 ? "" : "s", c->block_size, human_rate(a, passes),
+                   settings->schedule.lr, settings->schedule.min_lr, c->dropout);
+    if (s->t->resume)
+        terminal_entry(&s->notes, "         ", "going on after step %zu", s->state.step);
+    terminal_entry(&s->notes, "machine  ", "%d thread%s (%s); matrix products: %s (%s build), one thread each",
+                   team_lanes(settings->threads), team_lanes(settings->threads) == 1 ? "" : "s", team_runtime(),
+                   gemm_library(), gemm_threading());
+    terminal_entry(&s->notes, "memory   ", "%s to be taken, beside %s of text and %s of weights", human_bytes(a, bytes),
+                   human_bytes(b, s->data.count * s->data.width),
+                   human_bytes(d, s->from.model.table.size * sizeof(real)));
     return STATUS_OK;
 }
 
@@ -351,6 +359,7 @@ static enum status show_result(struct session *s, struct error *err)
     const size_t val = end - begin;
     const double trained = (double)t->state->step * (double)(settings->batch_size * settings->grad_accum) *
                            (double)t->model->config.block_size;
+    double last = (double)NAN;
     char count[HUMAN_SIZE], time[HUMAN_SIZE];
     if (t->state->step == settings->schedule.steps && val >= 2 && (double)val <= 0.15 * trained) {
         struct evaluation e = {.loss = (double)NAN};
@@ -361,6 +370,7 @@ static enum status show_result(struct session *s, struct error *err)
                         t->state->step, t->dir);
         if (status)
             return status;
+        last = e.loss;
         printf("validation loss %.4f nats a symbol, %.3f bits (all %s symbols)\n", e.loss, e.loss / log(2),
                human_count(count, e.tokens));
     }
@@ -371,6 +381,13 @@ static enum status show_result(struct session *s, struct error *err)
                   t->state->best_step == STATE_NO_STEP ? t->state->step : t->state->best_step);
     if (t->state->leaky)
         terminal_note(&s->notes, "this run was trained with a leak: its losses are no measure of it");
+    /* Little text or many steps: say so, and where the better weights are. */
+    if (last > 1.02 * t->state->best_loss && t->state->best_step != t->state->step) {
+        terminal_note(&s->notes, "since step %zu the validation loss has risen from %.4f: the text is learnt by heart",
+                      t->state->best_step, t->state->best_loss);
+        terminal_note(&s->notes, "next: nopeek generate %s/best (or %s for the last step)", t->dir, t->dir);
+        return STATUS_OK;
+    }
     terminal_note(&s->notes, "next: nopeek generate %s", t->dir);
     return STATUS_OK;
 }
@@ -417,13 +434,13 @@ static enum status train(struct session *s, struct error *err)
     status = trainer_check(&s->trainer, err);
     if (status)
         return status;
-    terminal_note(&s->notes, "check    %s", s->state.check);
+    terminal_entry(&s->notes, "check    ", "%s", s->state.check);
     char *resumed;
     status = prepare_directory(s, &resumed, err);
     interrupt_catch();
     if (!status)
         status = trainer_run(&s->trainer, err);
-    terminal_clear(&s->notes);
+    terminal_clear(&s->view.err);
     if (!status)
         status = show_result(s, err);
     free(resumed);
@@ -450,7 +467,7 @@ static const struct command_example examples[] = {
 
 const struct command cmd_train = {
     .name = "train",
-    .summary = "train a model on a text",
+    .summary = "trains a model on a text",
     .operands = "[TEXT ...]",
     .max_operands = SIZE_MAX,
     .about =

@@ -32,7 +32,8 @@ void terminal_open(struct terminal *t, FILE *stream)
     const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
     const int fd = fileno(stream);
     *t = (struct terminal){.stream = stream};
-    t->live = fd >= 0 && isatty(fd) && term && term[0] != '\0' && strcmp(term, "dumb") != 0;
+    t->screen = fd >= 0 && isatty(fd);
+    t->live = t->screen && term && term[0] != '\0' && strcmp(term, "dumb") != 0;
     t->colour = t->live && !(no_color && no_color[0] != '\0');
     t->width = width_of(fd);
 }
@@ -83,6 +84,35 @@ void terminal_note(struct terminal *t, const char *format, ...)
     va_start(args, format);
     vfprintf(t->stream, format, args);
     va_end(args);
+    fputc('\n', t->stream);
+    fflush(t->stream);
+}
+
+void terminal_entry(struct terminal *t, const char *label, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    terminal_clear(t);
+    const size_t indent = strlen(label);
+    fputs(label, t->stream);
+    size_t column = indent;
+    for (const char *word = text; *word != '\0';) {
+        const size_t n = strcspn(word, " ");
+        const bool first = column == indent;
+        if (t->screen && !first && column + 1 + n > t->width) {
+            fprintf(t->stream, "\n%*s", (int)indent, "");
+            column = indent;
+        } else if (!first) {
+            fputc(' ', t->stream);
+            column++;
+        }
+        fwrite(word, 1, n, t->stream);
+        column += n;
+        word += n + (word[n] == ' ');
+    }
     fputc('\n', t->stream);
     fflush(t->stream);
 }

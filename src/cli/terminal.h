@@ -9,6 +9,7 @@
 
 struct terminal {
     FILE *stream;
+    bool screen;  /* a terminal, of whatever kind: not a pipe or a file */
     bool live;    /* a terminal whose line can be drawn again: not a pipe, not TERM=dumb */
     bool colour;  /* live, and NO_COLOR is unset or empty */
     size_t width; /* columns; 80 when unknown */
@@ -32,6 +33,11 @@ void terminal_clear(struct terminal *t);
 
 /* A line for people: wipes the progress line, prints "format" and a newline. */
 void terminal_note(struct terminal *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* An entry of a list for people: `label`, then "format". On a screen it is wrapped between words to the width, below
+ * the end of the label; elsewhere it is one line. At most 1023 bytes of text. */
+void terminal_entry(struct terminal *t, const char *label, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 enum terminal_style { STYLE_PLAIN, STYLE_BOLD, STYLE_DIM, STYLE_RED, STYLE_GREEN, STYLE_YELLOW };
 

@@ -51,10 +51,12 @@ static void show_heads(struct train_view *v, const struct trainer_eval *e)
     v->looked = true;
 }
 
-/* Bytes of the control character that begins here, 0 if none does: C0 but line ends and tabs, DEL, and C1 (U+0080 to
- * U+009F, which some terminals obey). */
+/* Bytes of the control character that begins here, 0 if none does: C0 but line ends (CRLF too) and tabs, DEL, and C1
+ * (U+0080 to U+009F, which some terminals obey). */
 static size_t control_length(const unsigned char *at, size_t left)
 {
+    if (at[0] == '\r' && left > 1 && at[1] == '\n')
+        return 0;
     if ((at[0] < 0x20 && at[0] != '\n' && at[0] != '\t') || at[0] == 0x7f)
         return 1;
     return at[0] == 0xc2 && left > 1 && at[1] < 0xa0 ? 2 : 0;

@@ -65,7 +65,7 @@ Test(cmd_train, a_run_is_written_and_what_was_done_is_said)
     cr_assert_eq(p.status, 0, "%s", p.err);
     const char *const said[] = {"600 characters, 11 distinct; 540 to train on, 60 to validate",
                                 "1 layer, 2 heads, 8 channels, context 8: ",
-                                "20 steps of 1 x 2 x 8 symbols",
+                                "20 steps of 2 windows of 8 symbols, 0.59 times through the text",
                                 "machine  1 thread (",
                                 " to be taken",
                                 "check    no leak (",

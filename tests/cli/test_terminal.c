@@ -77,6 +77,25 @@ Test(terminal, knows_a_terminal_its_width_and_whether_colour_is_wanted)
     }
 }
 
+Test(terminal, an_entry_is_wrapped_between_words_on_a_screen_and_one_line_in_a_pipe)
+{
+    struct screen s;
+    struct terminal t;
+    set_environment("dumb", NULL);
+    screen_open(&s, 20);
+    terminal_open(&t, s.stream);
+    terminal_entry(&t, "label  ", "%d words here, more", 4);
+    screen_expect(&s, "label  4 words here,\r\n       more\r\n");
+    FILE *f = tmpfile();
+    terminal_open(&t, f);
+    terminal_entry(&t, "label  ", "%d words here, more", 4);
+    rewind(f);
+    char line[64] = "";
+    cr_assert_not_null(fgets(line, sizeof line, f));
+    cr_assert_str_eq(line, "label  4 words here, more\n");
+    fclose(f);
+}
+
 Test(terminal, a_pipe_is_not_live_and_takes_its_width_from_COLUMNS_within_reason)
 {
     set_environment("xterm", NULL);

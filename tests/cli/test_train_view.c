@@ -105,10 +105,10 @@ Test(train_view, a_sample_cannot_move_the_cursor)
 {
     char *out, *err;
     begin();
-    struct trainer_eval e = eval_at(1, "a\x1b[2Jb\r\x7f\tc\xc2\x9b\x31m\xc2\xa0\xc3\xa9\n\nd\xc2");
+    struct trainer_eval e = eval_at(1, "a\x1b[2Jb\r\x7f\tc\xc2\x9b\x31m\xc2\xa0\xc3\xa9\r\n\nd\xc2");
     events.eval(events.context, &e);
     end(&out, &err);
-    cr_assert(strstr(out, "\n  | a?[2Jb??\tc?1m\xc2\xa0\xc3\xa9\n  | \n  | d\xc2\n"), "%s", out);
+    cr_assert(strstr(out, "\n  | a?[2Jb??\tc?1m\xc2\xa0\xc3\xa9\r\n  | \n  | d\xc2\n"), "%s", out);
     free(out);
     free(err);
 }
