@@ -54,6 +54,15 @@ static void put_paragraphs(FILE *out, const char *text)
     new_line(&p);
 }
 
+/* Limits that nobody would hit are not worth a line: counts from 0 or 1 to a million and more. */
+static bool limits_tell(const struct option_spec *spec)
+{
+    const struct option_range *r = &spec->range;
+    if (spec->type != OPTION_SIZE && spec->type != OPTION_SEED)
+        return true;
+    return r->limited && (r->min > 1 || r->max < 1e6);
+}
+
 /* "(default 0.8; 0 to 1)" */
 static void option_remarks(char *out, size_t size, const struct option_spec *spec)
 {
@@ -68,7 +77,7 @@ static void option_remarks(char *out, size_t size, const struct option_spec *spe
     if (spec->type == OPTION_CHOICE)
         spec_expected(parts[n++], spec);
     spec_limits(parts[n], spec);
-    if (parts[n][0] != '\0')
+    if (parts[n][0] != '\0' && limits_tell(spec))
         n++;
     out[0] = '\0';
     for (size_t i = 0, at = 0; i < n && at < size; i++)

@@ -257,8 +257,13 @@ static void make_getopt_table(struct getopt_table *g, const struct option_spec *
 /* getopt says only that something is wrong with an option; this says what. `word` is the argument. */
 static enum status refuse(const struct getopt_table *g, const char *command, const char *word, struct error *err)
 {
-    if (strncmp(word, "--", 2) != 0)
+    if (strncmp(word, "--", 2) != 0) {
+        for (size_t i = 0; i < g->rows; i++)
+            if (strcmp(g->row[i].name, word + 1) == 0)
+                return fail(err, STATUS_USAGE, "unknown option %s: did you mean --%s?", show(word).text,
+                            g->row[i].name);
         return fail(err, STATUS_USAGE, "unknown option %s: see nopeek help %s", show(word).text, command);
+    }
     char name[64];
     snprintf(name, sizeof name, "%s", word + 2);
     name[strcspn(name, "=")] = '\0';
