@@ -226,7 +226,8 @@ enum status run_find(char **folder, const char *run, struct error *err)
     *folder = NULL;
     struct stat st;
     if (stat(run, &st) != 0)
-        return fail(err, STATUS_OPEN, "%s: %s", run, strerror(errno));
+        return fail(err, STATUS_OPEN, "%s: %s; a run directory or checkpoint folder was expected", run,
+                    strerror(errno));
     if (!S_ISDIR(st.st_mode))
         return fail(err, STATUS_OPEN, "%s: is a file, a run directory or checkpoint folder was expected", run);
     if (has_file(run, "config.json", 0))

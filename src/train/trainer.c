@@ -330,8 +330,9 @@ static enum status loop(struct trainer *t, const struct learner *learner, size_t
             rate = (struct rate){clock_seconds(), r.step}; /* the time of evaluating and saving is not training's */
         }
         if (stop)
-            return fail(err, STATUS_INTERRUPTED, "interrupted after step %zu, which is saved: go on with --resume %s",
-                        r.step, t->dir);
+            return fail(err, STATUS_INTERRUPTED,
+                        "interrupted after step %zu, which is saved: go on with nopeek train --resume %s", r.step,
+                        t->dir);
         if (late) {
             t->events.note(t->events.context, "the time is up (--max-time): saved and stopped");
             break;

@@ -117,7 +117,8 @@ Test(cmd_train_resume, a_signal_ends_it_with_130_and_a_checkpoint)
         char *err = scratch_read(scratch_path("err"), NULL);
         const char *said = strstr(err, "nopeek: interrupted after step ");
         size_t step;
-        cr_assert(said && strstr(said, "go on with --resume ") && strchr(said, '\n')[1] == '\0', "%s", err);
+        cr_assert(said && strstr(said, "go on with nopeek train --resume ") && strchr(said, '\n')[1] == '\0', "%s",
+                  err);
         cr_assert_eq(sscanf(said, "nopeek: interrupted after step %zu,", &step), 1);
         cr_assert(step > 0 && rig_has_step(run, step), "step %zu", step);
         free(err);
