@@ -383,8 +383,10 @@ static enum status show_result(struct session *s, struct error *err)
         terminal_note(&s->notes, "this run was trained with a leak: its losses are no measure of it");
     /* Little text or many steps: say so, and where the better weights are. */
     if (last > 1.02 * t->state->best_loss && t->state->best_step != t->state->step) {
-        terminal_note(&s->notes, "since step %zu the validation loss has risen from %.4f: the text is learnt by heart",
-                      t->state->best_step, t->state->best_loss);
+        terminal_entry(&s->notes, "",
+                       "the validation loss has risen since step %zu (%.4f): the model is learning its text "
+                       "by heart",
+                       t->state->best_step, t->state->best_loss);
         terminal_note(&s->notes, "next: nopeek generate %s/best (or %s for the last step)", t->dir, t->dir);
         return STATUS_OK;
     }
