@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "io/commit.h"
+#include "io/metrics.h"
 
 #define NO_STEP ((size_t)-1)
 
@@ -212,7 +213,7 @@ static enum status find_highest(char **folder, const char *run, struct error *er
     enum status s = list_steps(&steps, run, true, err);
     if (s == STATUS_OK && steps.count > 0)
         s = step_path(folder, run, steps.step[steps.count - 1], err);
-    else if (s == STATUS_OK && has_file(run, "metrics.jsonl", 0))
+    else if (s == STATUS_OK && has_file(run, METRICS_FILE, 0))
         s = fail(err, STATUS_FORMAT, "%s: a run without a checkpoint yet: let it train to its first save", run);
     else if (s == STATUS_OK)
         s = fail(err, STATUS_FORMAT,
@@ -285,14 +286,14 @@ static bool is_own_name(const char *dir, const char *name)
 {
     if (strcmp(name, "latest") == 0 || strcmp(name, "best") == 0)
         return is_link(dir, name);
-    return strcmp(name, "metrics.jsonl") == 0 || strcmp(name, "report.html") == 0 || is_step_or_aside(name);
+    return strcmp(name, METRICS_FILE) == 0 || strcmp(name, "report.html") == 0 || is_step_or_aside(name);
 }
 
 static enum status holds_run(bool *holds, const char *dir, struct error *err)
 {
     struct steps steps;
     const enum status s = list_steps(&steps, dir, false, err);
-    *holds = steps.count > 0 || has_file(dir, "metrics.jsonl", 1);
+    *holds = steps.count > 0 || has_file(dir, METRICS_FILE, 1);
     free(steps.step);
     return s;
 }
