@@ -69,36 +69,17 @@ static bool has_file(const char *dir, const char *name, off_t least)
     return found;
 }
 
-/* The name a path ends with, its closing slashes aside. */
-static const char *last_name(size_t *n, const char *path)
-{
-    size_t end = strlen(path);
-    while (end > 1 && path[end - 1] == '/')
-        end--;
-    size_t begin = end;
-    while (begin > 0 && path[begin - 1] != '/')
-        begin--;
-    *n = end - begin;
-    return path + begin;
-}
-
-/* The path before its last name, allocated; "." when there is none. */
-static char *parent(const char *path)
-{
-    size_t n;
-    size_t end = (size_t)(last_name(&n, path) - path);
-    if (end == 0)
-        return strdup(".");
-    while (end > 1 && path[end - 1] == '/')
-        end--;
-    return strndup(path, end);
-}
-
 char *run_of_checkpoint(const char *folder)
 {
-    size_t n;
-    const char *name = last_name(&n, folder);
-    return step_of_name(name, n) == NO_STEP ? NULL : parent(folder);
+    char *dir, *name;
+    if (!commit_split(&dir, &name, folder))
+        return NULL;
+    if (step_of_name(name, strlen(name)) == NO_STEP) {
+        free(dir);
+        dir = NULL;
+    }
+    free(name);
+    return dir;
 }
 
 /* ---- the steps of a run ---- */
@@ -189,19 +170,15 @@ static size_t linked_step(const char *dir, const char *link)
 /* RUN/latest given by its own path: the step that it points to, so that the run around it is known. */
 static enum status resolve_checkpoint(char **folder, const char *path, struct error *err)
 {
-    size_t n;
-    const char *last = last_name(&n, path);
-    char *dir = parent(path), *name = strndup(last, n);
+    char *dir, *name;
+    if (!commit_split(&dir, &name, path))
+        return fail_memory(err, path);
+    const size_t step = linked_step(dir, name);
     enum status s = STATUS_OK;
-    if (!dir || !name) {
+    if (step != NO_STEP)
+        s = step_path(folder, dir, step, err);
+    else if (!(*folder = strdup(path)))
         s = fail_memory(err, path);
-    } else {
-        const size_t step = linked_step(dir, name);
-        if (step != NO_STEP)
-            s = step_path(folder, dir, step, err);
-        else if (!(*folder = strdup(path)))
-            s = fail_memory(err, path);
-    }
     free(dir);
     free(name);
     return s;

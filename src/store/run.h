@@ -41,7 +41,7 @@ enum status run_prune(const char *dir, size_t keep, size_t latest_step, size_t b
 enum status run_rewind(const char *dir, size_t step, size_t *moved, struct error *err);
 
 /* "DIR/step-000500" of a checkpoint folder path gives the run directory DIR (allocated), or NULL when the
- * folder's name is no step. */
+ * folder's name is no step, or memory is refused. */
 char *run_of_checkpoint(const char *folder);
 
 #endif
