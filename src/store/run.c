@@ -11,8 +11,7 @@
 
 #include "io/commit.h"
 #include "io/metrics.h"
-
-#define NO_STEP ((size_t)-1)
+#include "store/state.h"
 
 static enum status fail_memory(struct error *err, const char *path)
 {
@@ -26,27 +25,27 @@ void run_step_name(char out[RUN_STEP_NAME_SIZE], size_t step)
     snprintf(out, RUN_STEP_NAME_SIZE, "step-%06zu", step);
 }
 
-/* The step that the first n characters of name stand for, NO_STEP when they are no step's name. */
+/* The step that the first n characters of name stand for, STATE_NO_STEP when they are no step's name. */
 static size_t step_of_name(const char *name, size_t n)
 {
     char text[RUN_STEP_NAME_SIZE], canonical[RUN_STEP_NAME_SIZE];
     if (n >= sizeof text || n < strlen("step-000000") || memcmp(name, "step-", 5) != 0)
-        return NO_STEP;
+        return STATE_NO_STEP;
     memcpy(text, name, n);
     text[n] = '\0';
     errno = 0;
     const unsigned long long step = strtoull(text + 5, NULL, 10);
     if (errno != 0 || step >= SIZE_MAX)
-        return NO_STEP;
+        return STATE_NO_STEP;
     run_step_name(canonical, (size_t)step);
-    return strcmp(canonical, text) == 0 ? (size_t)step : NO_STEP;
+    return strcmp(canonical, text) == 0 ? (size_t)step : STATE_NO_STEP;
 }
 
 /* step-NNNNNN, step-NNNNNN.old, step-NNNNNN.old-2, ... */
 static bool is_step_or_aside(const char *name)
 {
     const char *dot = strchr(name, '.');
-    if (step_of_name(name, dot ? (size_t)(dot - name) : strlen(name)) == NO_STEP)
+    if (step_of_name(name, dot ? (size_t)(dot - name) : strlen(name)) == STATE_NO_STEP)
         return false;
     if (!dot || strcmp(dot, ".old") == 0)
         return true;
@@ -74,7 +73,7 @@ char *run_of_checkpoint(const char *folder)
     char *dir, *name;
     if (!commit_split(&dir, &name, folder))
         return NULL;
-    if (step_of_name(name, strlen(name)) == NO_STEP) {
+    if (step_of_name(name, strlen(name)) == STATE_NO_STEP) {
         free(dir);
         dir = NULL;
     }
@@ -132,7 +131,7 @@ static enum status list_steps(struct steps *steps, const char *dir, bool complet
     errno = 0;
     for (const struct dirent *e = readdir(d); e && s == STATUS_OK; errno = 0, e = readdir(d)) {
         const size_t step = step_of_name(e->d_name, strlen(e->d_name));
-        if (step != NO_STEP && is_step_folder(dir, e->d_name, complete))
+        if (step != STATE_NO_STEP && is_step_folder(dir, e->d_name, complete))
             s = add_step(steps, dir, step, err);
     }
     if (s == STATUS_OK && errno != 0)
@@ -151,7 +150,7 @@ static enum status step_path(char **path, const char *dir, size_t step, struct e
     return *path ? STATUS_OK : fail_memory(err, dir);
 }
 
-/* The complete step of this run that a link in it points to, or NO_STEP. */
+/* The complete step of this run that a link in it points to, or STATE_NO_STEP. */
 static size_t linked_step(const char *dir, const char *link)
 {
     char target[RUN_STEP_NAME_SIZE];
@@ -159,10 +158,10 @@ static size_t linked_step(const char *dir, const char *link)
     const ssize_t n = path ? readlink(path, target, sizeof target) : -1;
     free(path);
     if (n < 0 || (size_t)n >= sizeof target)
-        return NO_STEP;
+        return STATE_NO_STEP;
     target[n] = '\0';
     const size_t step = step_of_name(target, (size_t)n);
-    return step != NO_STEP && is_step_folder(dir, target, true) ? step : NO_STEP;
+    return step != STATE_NO_STEP && is_step_folder(dir, target, true) ? step : STATE_NO_STEP;
 }
 
 /* ---- finding ---- */
@@ -175,7 +174,7 @@ static enum status resolve_checkpoint(char **folder, const char *path, struct er
         return fail_memory(err, path);
     const size_t step = linked_step(dir, name);
     enum status s = STATUS_OK;
-    if (step != NO_STEP)
+    if (step != STATE_NO_STEP)
         s = step_path(folder, dir, step, err);
     else if (!(*folder = strdup(path)))
         s = fail_memory(err, path);
@@ -215,8 +214,8 @@ enum status run_find(char **folder, const char *run, struct error *err)
 enum status run_find_best(char **folder, const char *run, struct error *err)
 {
     *folder = NULL;
-    const size_t best = has_file(run, "config.json", 0) ? NO_STEP : linked_step(run, "best");
-    return best == NO_STEP ? run_find(folder, run, err) : step_path(folder, run, best, err);
+    const size_t best = has_file(run, "config.json", 0) ? STATE_NO_STEP : linked_step(run, "best");
+    return best == STATE_NO_STEP ? run_find(folder, run, err) : step_path(folder, run, best, err);
 }
 
 /* ---- creating ---- */
@@ -384,7 +383,7 @@ enum status run_link(const char *dir, size_t latest_step, size_t best_step, stru
     char name[RUN_STEP_NAME_SIZE];
     run_step_name(name, latest_step);
     const enum status s = commit_link(dir, "latest", name, err);
-    if (s != STATUS_OK || best_step == NO_STEP)
+    if (s != STATUS_OK || best_step == STATE_NO_STEP)
         return s;
     run_step_name(name, best_step);
     return commit_link(dir, "best", name, err);
@@ -435,12 +434,12 @@ enum status run_rewind(const char *dir, size_t step, size_t *moved, struct error
     enum status s = move_later_steps(moved, dir, step, err);
     if (s != STATUS_OK || *moved == 0)
         return s;
-    if (is_link(dir, "best") && linked_step(dir, "best") == NO_STEP) {
+    if (is_link(dir, "best") && linked_step(dir, "best") == STATE_NO_STEP) {
         char *best = commit_join(dir, "best");
         if (!best)
             return fail_memory(err, dir);
         unlink(best);
         free(best);
     }
-    return run_link(dir, step, NO_STEP, err); /* syncs the folder too */
+    return run_link(dir, step, STATE_NO_STEP, err); /* syncs the folder too */
 }

@@ -28,7 +28,7 @@ enum status run_find(char **folder, const char *run, struct error *err);
 /* The best checkpoint: the step that `best` points to when it is a complete step of this run, else as run_find. */
 enum status run_find_best(char **folder, const char *run, struct error *err);
 
-/* Points latest, and best when best_step is not (size_t)-1, at their steps. STATUS_WRITE, STATUS_MEMORY. */
+/* Points latest, and best when best_step is not STATE_NO_STEP (state.h), at their steps. STATUS_WRITE, STATUS_MEMORY. */
 enum status run_link(const char *dir, size_t latest_step, size_t best_step, struct error *err);
 
 /* Removes the oldest complete steps until `keep` remain (0 keeps all), never latest_step or best_step. STATUS_OPEN,
