@@ -211,13 +211,6 @@ enum status run_find(char **folder, const char *run, struct error *err)
     return find_highest(folder, run, err);
 }
 
-enum status run_find_best(char **folder, const char *run, struct error *err)
-{
-    *folder = NULL;
-    const size_t best = has_file(run, "config.json", 0) ? STATE_NO_STEP : linked_step(run, "best");
-    return best == STATE_NO_STEP ? run_find(folder, run, err) : step_path(folder, run, best, err);
-}
-
 /* ---- creating ---- */
 
 /* mkdir -p */

@@ -287,7 +287,7 @@ Test(trainer, the_best_checkpoint_stays_and_keep_counts_the_newest)
         cr_assert_eq(rig.state.best_loss, rig.val_loss[best]);
         cr_assert(best_step > 0 && best_step < 12, "the run is meant to go astray after its best");
         char *folder, name[RUN_STEP_NAME_SIZE];
-        cr_assert_eq(run_find_best(&folder, rig.trainer.dir, &err), STATUS_OK);
+        cr_assert_eq(run_find(&folder, scratch_path("%s/best", dir), &err), STATUS_OK);
         run_step_name(name, best_step);
         cr_assert(strstr(folder, name), "%s", folder);
         free(folder);
