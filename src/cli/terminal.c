@@ -89,6 +89,6 @@ void terminal_note(struct terminal *t, const char *format, ...)
 
 const char *terminal_style(const struct terminal *t, enum terminal_style style)
 {
-    static const char *const sequence[] = {"\033[0m", "\033[1m", "\033[2m", "\033[31m", "\033[32m", "\033[33m"};
+    static const char *const sequence[] = {"\033[0m", "\033[1m", "\033[31m"};
     return t->colour ? sequence[style] : "";
 }
