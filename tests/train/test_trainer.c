@@ -233,7 +233,7 @@ Test(trainer, decay_shrinks_matrices_and_nothing_else)
         for (size_t i = 0; i < with.model.table.count; i++) {
             const struct params_tensor *p = &with.model.table.tensor[i];
             const real *a = with.model.params + p->offset, *b = without.model.params + p->offset;
-            const bool matrix = p->role == ROLE_MATRIX || p->role == ROLE_HEAD;
+            const bool matrix = p->role == PARAMS_ROLE_MATRIX || p->role == PARAMS_ROLE_HEAD;
             kinds |= (size_t)1 << p->role;
             for (size_t k = 0; k < p->rows * p->cols; k++) {
                 const double was = 0.01 * (double)((p->offset + k) % 13 + 1), lost = matrix ? 1e-2 * 0.5 * was : 0;
