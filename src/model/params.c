@@ -79,7 +79,7 @@ static void add(struct params_table *t, const struct config *c, enum params_kind
         .offset = t->size,
         .present = c->bias || spec->role != PARAMS_ROLE_BIAS,
     };
-    /* The specification's own text is the format, its one conversion the layer. */
+    /* The layer is put in by hand: only a constant format is checked by compilers. */
     const char *hole = strstr(spec->name, "%zu");
     if (hole)
         snprintf(p->name, sizeof p->name, "%.*s%zu%s", (int)(hole - spec->name), spec->name, layer, hole + 3);
