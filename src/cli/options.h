@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
-#include "cli/spec.h"
+#include "cli/option.h"
 
 enum option_source { SOURCE_DEFAULT, SOURCE_SAVED, SOURCE_PRESET, SOURCE_CONFIG, SOURCE_GIVEN };
 

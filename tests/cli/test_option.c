@@ -1,4 +1,4 @@
-#include "cli/spec.h"
+#include "cli/option.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 static const char *const words[] = {"none", "causal", NULL};
 
-Test(spec, limits_are_inclusive_or_not_as_declared)
+Test(option, limits_are_inclusive_or_not_as_declared)
 {
     const struct {
         struct option_range range;
@@ -21,43 +21,44 @@ Test(spec, limits_are_inclusive_or_not_as_declared)
     };
     for (size_t c = 0; c < COUNT(cases); c++) {
         const struct option_spec spec = {.name = "x", .type = OPTION_NUMBER, .range = cases[c].range};
-        struct spec_value v;
-        char text[SPEC_WORDS_SIZE];
+        struct option_value v;
+        char text[OPTION_WORDS_SIZE];
         for (size_t i = 0; i < 3; i++) {
-            cr_assert(spec_from_text(&v, &spec, cases[c].in[i]), "%zu: %s", c, cases[c].in[i]);
-            cr_assert(!spec_from_text(&v, &spec, cases[c].out[i]), "%zu: %s", c, cases[c].out[i]);
+            cr_assert(option_from_text(&v, &spec, cases[c].in[i]), "%zu: %s", c, cases[c].in[i]);
+            cr_assert(!option_from_text(&v, &spec, cases[c].out[i]), "%zu: %s", c, cases[c].out[i]);
         }
-        spec_expected(text, &spec);
+        option_expected(text, &spec);
         cr_assert_str_eq(text, cases[c].words);
     }
 }
 
-Test(spec, whole_number_types_refuse_signs_and_sizes_they_cannot_hold)
+Test(option, whole_number_types_refuse_signs_and_sizes_they_cannot_hold)
 {
-    struct spec_value v;
+    struct option_value v;
     const struct option_spec size = {.name = "x", .type = OPTION_SIZE};
     const struct option_spec seed = {.name = "x", .type = OPTION_SEED};
     const struct option_spec integer = {.name = "x", .type = OPTION_INTEGER};
     const struct option_spec few = {.name = "x", .type = OPTION_SIZE, .range = OPTION_BETWEEN(1, 4095)};
-    cr_assert(spec_from_text(&v, &size, "0") && v.integer == 0);
-    cr_assert(!spec_from_text(&v, &size, "-1"));
-    cr_assert(!spec_from_text(&v, &seed, "-1"));
-    cr_assert(spec_from_text(&v, &integer, "-1") && v.integer == -1);
-    cr_assert(spec_from_text(&v, &seed, "9223372036854775807") && v.integer == INT64_MAX);
-    cr_assert(!spec_from_text(&v, &seed, "9223372036854775808"));
-    cr_assert(!spec_from_text(&v, &size, "1e3"));
-    cr_assert(!spec_from_text(&v, &size, "10k"));
-    cr_assert(spec_from_text(&v, &few, "4095") && !spec_from_text(&v, &few, "4096") && !spec_from_text(&v, &few, "0"));
-    char text[SPEC_WORDS_SIZE];
-    spec_expected(text, &few);
+    cr_assert(option_from_text(&v, &size, "0") && v.integer == 0);
+    cr_assert(!option_from_text(&v, &size, "-1"));
+    cr_assert(!option_from_text(&v, &seed, "-1"));
+    cr_assert(option_from_text(&v, &integer, "-1") && v.integer == -1);
+    cr_assert(option_from_text(&v, &seed, "9223372036854775807") && v.integer == INT64_MAX);
+    cr_assert(!option_from_text(&v, &seed, "9223372036854775808"));
+    cr_assert(!option_from_text(&v, &size, "1e3"));
+    cr_assert(!option_from_text(&v, &size, "10k"));
+    cr_assert(option_from_text(&v, &few, "4095") && !option_from_text(&v, &few, "4096") &&
+              !option_from_text(&v, &few, "0"));
+    char text[OPTION_WORDS_SIZE];
+    option_expected(text, &few);
     cr_assert_str_eq(text, "a whole number, 1 to 4095");
-    spec_expected(text, &size);
+    option_expected(text, &size);
     cr_assert_str_eq(text, "a whole number, 0 or more");
-    spec_expected(text, &integer);
+    option_expected(text, &integer);
     cr_assert_str_eq(text, "a whole number");
 }
 
-Test(spec, json_values_need_the_options_type)
+Test(option, json_values_need_the_options_type)
 {
     const struct {
         enum option_type type;
@@ -72,19 +73,19 @@ Test(spec, json_values_need_the_options_type)
     };
     for (size_t c = 0; c < COUNT(cases); c++) {
         const struct option_spec spec = {.name = "x", .type = cases[c].type, .choices = words};
-        struct spec_value v;
+        struct option_value v;
         json_t *good = json_loads(cases[c].good, JSON_DECODE_ANY, NULL);
-        cr_assert(spec_from_json(&v, &spec, good), "%s", cases[c].good);
+        cr_assert(option_from_json(&v, &spec, good), "%s", cases[c].good);
         json_decref(good);
         for (size_t i = 0; i < 4; i++) {
             json_t *bad = json_loads(cases[c].bad[i], JSON_DECODE_ANY, NULL);
-            cr_assert(bad && !spec_from_json(&v, &spec, bad), "%zu: %s", c, cases[c].bad[i]);
+            cr_assert(bad && !option_from_json(&v, &spec, bad), "%zu: %s", c, cases[c].bad[i]);
             json_decref(bad);
         }
     }
 }
 
-Test(spec, every_type_survives_the_way_to_the_struct_and_to_json_and_back)
+Test(option, every_type_survives_the_way_to_the_struct_and_to_json_and_back)
 {
     struct fields {
         char before;
@@ -110,14 +111,14 @@ Test(spec, every_type_survives_the_way_to_the_struct_and_to_json_and_back)
         "causal"};
     struct fields f = {.before = 'k'}, back = {.before = 'k'};
     for (size_t i = 0; i < COUNT(specs); i++) {
-        struct spec_value v = {0}, again = {0};
-        cr_assert(spec_from_text(&v, &specs[i], text[i]), "%s", text[i]);
-        spec_store(&f, &specs[i], &v);
-        json_t *json = spec_to_json(&f, &specs[i]);
+        struct option_value v = {0}, again = {0};
+        cr_assert(option_from_text(&v, &specs[i], text[i]), "%s", text[i]);
+        option_store(&f, &specs[i], &v);
+        json_t *json = option_to_json(&f, &specs[i]);
         char *dump = json_dumps(json, JSON_ENCODE_ANY);
         json_t *read = json_loads(dump, JSON_DECODE_ANY, NULL);
-        cr_assert(spec_from_json(&again, &specs[i], read), "%s", dump);
-        spec_store(&back, &specs[i], &again);
+        cr_assert(option_from_json(&again, &specs[i], read), "%s", dump);
+        option_store(&back, &specs[i], &again);
         if (specs[i].type == OPTION_STRING) {
             cr_assert_str_eq(back.string, f.string);
             back.string = f.string;
@@ -132,11 +133,11 @@ Test(spec, every_type_survives_the_way_to_the_struct_and_to_json_and_back)
     cr_assert(back.number == f.number && back.choice == f.choice);
 }
 
-Test(spec, an_unset_string_is_null)
+Test(option, an_unset_string_is_null)
 {
     const char *unset = NULL;
     const struct option_spec spec = {.name = "x", .type = OPTION_PATH};
-    json_t *json = spec_to_json(&unset, &spec);
+    json_t *json = option_to_json(&unset, &spec);
     cr_assert(json_is_null(json));
     json_decref(json);
 }
