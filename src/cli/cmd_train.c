@@ -98,7 +98,7 @@ static enum status load_resumed(struct session *s, struct error *err)
     status = state_from_json(&s->state, s->from.state, s->from.path, err);
     if (status)
         return status;
-    status = options_load(s->options, s->state.settings, SOURCE_SAVED, s->from.path, err);
+    status = options_load(s->options, s->state.settings, OPTIONS_SAVED, s->from.path, err);
     if (!status)
         status = check_fixed(s->options, s->state.settings, s->t->resume, err);
     return status;
@@ -220,10 +220,10 @@ static enum status settle_options(struct session *s, struct error *err)
         t->bias = c->bias;
         t->tied = c->tied;
     }
-    if (options_source(s->options, "min-lr") == SOURCE_DEFAULT)
+    if (options_source(s->options, "min-lr") == OPTIONS_DEFAULT)
         t->min_lr = t->lr / 100;
-    const enum option_source warmup = options_source(s->options, "warmup");
-    if ((warmup == SOURCE_DEFAULT && t->warmup > t->steps / 10) || (warmup == SOURCE_PRESET && t->warmup > t->steps))
+    const enum options_source warmup = options_source(s->options, "warmup");
+    if ((warmup == OPTIONS_DEFAULT && t->warmup > t->steps / 10) || (warmup == OPTIONS_PRESET && t->warmup > t->steps))
         t->warmup = t->steps / 10;
     return status;
 }
@@ -254,7 +254,7 @@ static bool suited_to_text(const struct options *o)
     static const char *const sizes[] = {"n-layer", "n-head", "n-embd", "block-size"};
     bool any = false;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        any |= options_source(o, sizes[i]) == SOURCE_PRESET;
+        any |= options_source(o, sizes[i]) == OPTIONS_PRESET;
     return any;
 }
 

@@ -60,7 +60,7 @@ static size_t find(const struct option_spec *table, const char *name)
 }
 
 /* Nothing happens when a stronger source has set the option already. */
-static void store(struct options *o, size_t row, const struct option_value *v, enum option_source source)
+static void store(struct options *o, size_t row, const struct option_value *v, enum options_source source)
 {
     if (o->source[row] > source)
         return;
@@ -79,23 +79,23 @@ static void set_defaults(struct options *o)
         const bool optional = spec->type == OPTION_FLAG || spec->type == OPTION_STRING || spec->type == OPTION_PATH;
         assert(understood && (spec->fallback || optional));
         (void)understood, (void)optional;
-        store(o, i, &v, SOURCE_DEFAULT);
+        store(o, i, &v, OPTIONS_DEFAULT);
     }
 }
 
-enum option_source options_source(const struct options *o, const char *name)
+enum options_source options_source(const struct options *o, const char *name)
 {
     const size_t row = find(o->table, name);
     assert(row != NONE);
-    return (enum option_source)o->source[row];
+    return (enum options_source)o->source[row];
 }
 
 bool options_given(const struct options *o, const char *name)
 {
-    return options_source(o, name) >= SOURCE_CONFIG;
+    return options_source(o, name) >= OPTIONS_CONFIG;
 }
 
-static enum status set_row(struct options *o, size_t row, const char *text, enum option_source source,
+static enum status set_row(struct options *o, size_t row, const char *text, enum options_source source,
                            struct error *err)
 {
     const struct option_spec *spec = &o->table[row];
@@ -109,7 +109,7 @@ static enum status set_row(struct options *o, size_t row, const char *text, enum
     return STATUS_OK;
 }
 
-enum status options_set(struct options *o, const char *name, const char *text, enum option_source source,
+enum status options_set(struct options *o, const char *name, const char *text, enum options_source source,
                         const char *origin, struct error *err)
 {
     const size_t row = find(o->table, name);
@@ -157,7 +157,7 @@ static enum status unknown_key(const struct option_spec *table, const char *key,
                                 : "");
 }
 
-enum status options_load(struct options *o, json_t *object, enum option_source source, const char *origin,
+enum status options_load(struct options *o, json_t *object, enum options_source source, const char *origin,
                          struct error *err)
 {
     if (!json_is_object(object))
@@ -211,7 +211,7 @@ static enum status load_file(struct options *o, const char *path, struct error *
         return fail(err, STATUS_READ, "--config: %s: cannot be read", path);
     if (!object)
         return fail(err, STATUS_FORMAT, "--config: %s: line %d: %s", path, why.line, why.text);
-    const enum status s = options_load(o, object, SOURCE_CONFIG, path, err);
+    const enum status s = options_load(o, object, OPTIONS_CONFIG, path, err);
     json_decref(object); /* options_load keeps its own reference */
     return s == STATUS_OK ? s : fail_within(err, s, "--config");
 }
@@ -353,7 +353,7 @@ static enum status walk(struct options *o, const struct getopt_table *g, const c
             assert(row != NONE);
             const bool flag = o->table[row].type == OPTION_FLAG;
             const bool negated = code >= FIRST_CODE && (code - FIRST_CODE) % 2 == 1;
-            s = set_row(o, row, flag ? (negated ? "false" : "true") : optarg, SOURCE_GIVEN, err);
+            s = set_row(o, row, flag ? (negated ? "false" : "true") : optarg, OPTIONS_GIVEN, err);
         }
         if (s != STATUS_OK)
             return s;
