@@ -17,14 +17,14 @@ bool option_negatable(const struct option_spec *spec)
 
 static bool is_whole(enum option_type type)
 {
-    return type == OPTION_INTEGER || type == OPTION_SIZE || type == OPTION_SEED;
+    return type == OPTION_SIZE || type == OPTION_SEED;
 }
 
 void option_limits(char out[OPTION_WORDS_SIZE], const struct option_spec *spec)
 {
     struct option_range r = spec->range;
     out[0] = '\0';
-    if (!r.limited && (spec->type == OPTION_SIZE || spec->type == OPTION_SEED))
+    if (!r.limited && is_whole(spec->type))
         r = (struct option_range)OPTION_AT_LEAST(0);
     if (!r.limited)
         return;
@@ -60,7 +60,6 @@ void option_expected(char out[OPTION_WORDS_SIZE], const struct option_spec *spec
         for (size_t i = 0; spec->choices[i] && n < OPTION_WORDS_SIZE; i++)
             n += (size_t)snprintf(out + n, OPTION_WORDS_SIZE - n, "%s %s", i ? "," : "", spec->choices[i]);
         return;
-    case OPTION_INTEGER:
     case OPTION_SIZE:
     case OPTION_SEED:
     case OPTION_NUMBER:
@@ -84,7 +83,7 @@ static bool allowed(const struct option_spec *spec, const struct option_value *v
         return isfinite(v->number) && within(&spec->range, v->number);
     if (!is_whole(spec->type))
         return true;
-    if (spec->type != OPTION_INTEGER && v->integer < 0)
+    if (v->integer < 0)
         return false;
     if (spec->type == OPTION_SIZE && (uint64_t)v->integer > SIZE_MAX)
         return false;
@@ -107,10 +106,9 @@ bool option_from_text(struct option_value *v, const struct option_spec *spec, co
     case OPTION_FLAG:
         v->flag = strcmp(text, "true") == 0;
         return v->flag || strcmp(text, "false") == 0;
-    case OPTION_INTEGER:
     case OPTION_SIZE:
     case OPTION_SEED:
-        return number_signed(&v->integer, text) && allowed(spec, v);
+        return number_whole(&v->integer, text) && allowed(spec, v);
     case OPTION_NUMBER:
         return number_real(&v->number, text) && allowed(spec, v);
     case OPTION_STRING:
@@ -129,7 +127,6 @@ bool option_from_json(struct option_value *v, const struct option_spec *spec, co
     case OPTION_FLAG:
         v->flag = json_is_true(json);
         return json_is_boolean(json);
-    case OPTION_INTEGER:
     case OPTION_SIZE:
     case OPTION_SEED:
         v->integer = json_integer_value(json);
@@ -153,9 +150,6 @@ void option_store(void *target, const struct option_spec *spec, const struct opt
     switch (spec->type) {
     case OPTION_FLAG:
         *(bool *)field = v->flag;
-        break;
-    case OPTION_INTEGER:
-        *(int64_t *)field = v->integer;
         break;
     case OPTION_SIZE:
         *(size_t *)field = (size_t)v->integer;
@@ -182,8 +176,6 @@ json_t *option_to_json(const void *target, const struct option_spec *spec)
     switch (spec->type) {
     case OPTION_FLAG:
         return json_boolean(*(const bool *)field);
-    case OPTION_INTEGER:
-        return json_integer(*(const int64_t *)field);
     case OPTION_SIZE:
         return json_integer((json_int_t) * (const size_t *)field);
     case OPTION_SEED:

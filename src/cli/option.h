@@ -10,14 +10,13 @@
 
 /* What the caller's field is. */
 enum option_type {
-    OPTION_FLAG,    /* bool: --name; --no-name too when it is saved or on by default */
-    OPTION_INTEGER, /* int64_t */
-    OPTION_SIZE,    /* size_t */
-    OPTION_SEED,    /* uint64_t, 0 .. 2^63 - 1 (what JSON readers hold) */
-    OPTION_NUMBER,  /* double, always finite */
-    OPTION_STRING,  /* const char *, NULL when unset */
-    OPTION_PATH,    /* ... that names a file or folder */
-    OPTION_CHOICE,  /* int: index into `choices` */
+    OPTION_FLAG,   /* bool: --name; --no-name too when it is saved or on by default */
+    OPTION_SIZE,   /* size_t */
+    OPTION_SEED,   /* uint64_t, 0 .. 2^63 - 1 (what JSON readers hold) */
+    OPTION_NUMBER, /* double, always finite */
+    OPTION_STRING, /* const char *, NULL when unset */
+    OPTION_PATH,   /* ... that names a file or folder */
+    OPTION_CHOICE, /* int: index into `choices` */
 };
 
 /* Limits of a number. Without one, every number of the type will do. */
@@ -31,7 +30,7 @@ struct option_range {
 #define OPTION_ABOVE(a)         {true, (a), INFINITY, true, false}
 #define OPTION_BETWEEN(a, b)    {true, (a), (b), false, false}
 #define OPTION_FROM_BELOW(a, b) {true, (a), (b), false, true}  /* a <= x < b */
-#define OPTION_ABOVE_TO(a, b)   {true, (a), (b), true, false}  /* a < x <= b */
+#define OPTION_INSIDE(a, b)     {true, (a), (b), true, true}   /* a < x < b */
 /* clang-format on */
 
 struct option_spec {
@@ -58,7 +57,7 @@ struct option_spec {
 /* A value on its way into the caller's struct: the member that the type calls for. */
 struct option_value {
     bool flag;
-    int64_t integer; /* sizes and seeds too: none exceeds INT64_MAX */
+    int64_t integer; /* sizes and seeds, 0 .. INT64_MAX */
     double number;
     const char *string; /* borrowed from the text or the JSON it came from */
     int choice;
