@@ -442,7 +442,7 @@ static const struct command_example examples[] = {
 
 const struct command cmd_train = {
     .name = "train",
-    .summary = "train a model on a text",
+    .summary = "trains a model on a text",
     .operands = "[TEXT ...]",
     .max_operands = SIZE_MAX,
     .about =
