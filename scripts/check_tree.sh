@@ -1,6 +1,6 @@
 #!/bin/sh
-# Holds the tree to its shape: a file's stem is its own in all of src, every source file below the command
-# line has a test file in the same place under tests, and no source file grows past one idea.
+# Holds the tree to its shape: a file's stem is its own in all of src, every source file has a test file in
+# the same place under tests, and no source file grows past one idea.
 set -u
 cd "${1:-$(dirname "$0")/..}" || exit 1
 bad=0
@@ -18,8 +18,6 @@ for source in $(find src -name '*.c' | sort); do
     path=${source#src/}
     layer=${path%%/*}
     stem=$(basename "$path" .c)
-    # The commands are tested through the program, by tests/cli.
-    [ "$layer" = cli ] && continue
     found=no
     for test in "tests/$layer/test_$stem.c" "tests/$layer/test_$stem"_*.c "tests/${path%/*}/test_$stem.c"; do
         if [ -e "$test" ]; then found=yes; fi

@@ -7,11 +7,9 @@
 #ifdef NOPEEK_DOUBLE
 typedef double real;
 #define REAL_EPSILON DBL_EPSILON
-#define REAL_NAME "double"
 #else
 typedef float real;
 #define REAL_EPSILON FLT_EPSILON
-#define REAL_NAME "float"
 #endif
 
 #endif

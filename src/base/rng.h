@@ -6,18 +6,18 @@
 
 #include <stdint.h>
 
+/* The numbers are part of every draw: a purpose keeps its own, or the same seed gives other text and other runs. */
 enum rng_purpose {
-    RNG_INIT,           /* initial weights: layer = tensor index */
-    RNG_DATA,           /* training windows: row = batch row over the whole step */
-    RNG_EVAL,           /* windows of the quick evaluation */
-    RNG_DROP_EMBEDDING, /* dropout after the embeddings */
-    RNG_DROP_ATTENTION, /* ... on attention weights: position = query * T_k + key */
-    RNG_DROP_RESIDUAL,  /* ... after the attention projection */
-    RNG_DROP_MLP,       /* ... after the MLP */
-    RNG_SAMPLE,         /* generation: row = sample, position = symbol */
-    RNG_CHECK,          /* leak check */
-    RNG_CORPUS,         /* corpus generator */
-    RNG_TEST,           /* tests */
+    RNG_INIT = 0,           /* initial weights: layer = block, head = kind of tensor, position = index */
+    RNG_DATA = 1,           /* training windows: row = batch row over the whole step */
+    RNG_DROP_EMBEDDING = 3, /* dropout after the embeddings */
+    RNG_DROP_ATTENTION = 4, /* ... on attention weights: position = query * T_k + key */
+    RNG_DROP_RESIDUAL = 5,  /* ... after the attention projection */
+    RNG_DROP_MLP = 6,       /* ... after the MLP */
+    RNG_SAMPLE = 7,         /* generation: row = sample, position = symbol */
+    RNG_CHECK = 8,          /* leak check, gradient check */
+    RNG_CORPUS = 9,         /* corpus generator: row = story, position = choice */
+    RNG_TEST = 10,          /* tests */
 };
 
 struct rng_site {
@@ -38,8 +38,8 @@ void rng_block(uint32_t out[4], const struct rng_site *site, uint32_t block);
 /* The 32 random bits of one position. */
 uint32_t rng_bits(const struct rng_site *site, uint32_t position);
 
-/* Uniform in [0,1) with 53 random bits; one Philox call. A position has an independent stream from
- * rng_bits's (use one kind of draw per site). */
+/* Uniform in [0,1) with 53 random bits; one Philox call: the draws of block `position`, some of which rng_bits gives
+ * to other positions, so use one kind of draw per site. Likewise rng_below and rng_normal. */
 double rng_uniform(const struct rng_site *site, uint32_t position);
 
 /* Uniform in 0..n-1, n > 0 (asserted); the bias is below n / 2^64. */

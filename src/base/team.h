@@ -1,5 +1,5 @@
 /* The thread team. Work is written once, for every lane: all lanes of a team run the same function,
- * each does its own share of every operation (team_span), and a barrier stands wherever one lane reads
+ * each does its own share of every operation (lane_span), and a barrier stands wherever one lane reads
  * what another wrote. The division is static, so results depend on the number of lanes only.
  *
  * The only place in nopeek that knows OpenMP; without OpenMP a team has one lane. */

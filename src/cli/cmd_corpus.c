@@ -45,7 +45,7 @@ static const struct option_spec options_table[] = {
      .offset = offsetof(struct settings, val_split),
      .metavar = "SHARE",
      .fallback = "0.1",
-     .range = {.limited = true, .min = 0, .max = 1, .above_min = true, .below_max = true},
+     .range = OPTION_INSIDE(0, 1),
      .help = "the validation part whose entropy is stated, as in train"},
     {.name = "force",
      .type = OPTION_FLAG,

@@ -90,14 +90,15 @@ static enum status load_resumed(struct session *s, struct error *err)
                     "with --init-from",
                     s->from.path);
     char *run = run_of_checkpoint(s->from.path);
+    const bool in_run = run != NULL;
     free(run);
-    if (!run)
+    if (!in_run)
         return fail(err, STATUS_USAGE, "%s is not a checkpoint of a run directory (step-NNNNNN): use --init-from",
                     s->from.path);
     status = state_from_json(&s->state, s->from.state, s->from.path, err);
     if (status)
         return status;
-    status = options_load(s->options, s->state.settings, SOURCE_SAVED, s->from.path, err);
+    status = options_load(s->options, s->state.settings, OPTIONS_SAVED, s->from.path, err);
     if (!status)
         status = check_fixed(s->options, s->state.settings, s->t->resume, err);
     return status;
@@ -208,7 +209,9 @@ static enum status settle_options(struct session *s, struct error *err)
     if (!options_given(s->options, "threads"))
         t->threads = (size_t)team_cores();
     status = train_options_preset(s->options, t, err);
-    if (!status && t->init_from) {
+    if (!status && t->preset == 0)
+        status = train_options_suit(s->options, t, s->data.train, err);
+    if (t->init_from) {
         const struct config *c = &s->from.model.config;
         t->n_layer = c->n_layer;
         t->n_head = c->n_head;
@@ -217,20 +220,10 @@ static enum status settle_options(struct session *s, struct error *err)
         t->bias = c->bias;
         t->tied = c->tied;
     }
-    if (!status && t->preset == 0) {
-        const struct train_options before = *t;
-        status = train_options_suit(s->options, t, s->data.train, err);
-        if (t->init_from) {
-            t->n_layer = before.n_layer;
-            t->n_head = before.n_head;
-            t->n_embd = before.n_embd;
-            t->block_size = before.block_size;
-        }
-    }
-    if (options_source(s->options, "min-lr") == SOURCE_DEFAULT)
+    if (options_source(s->options, "min-lr") == OPTIONS_DEFAULT)
         t->min_lr = t->lr / 100;
-    const enum option_source warmup = options_source(s->options, "warmup");
-    if ((warmup == SOURCE_DEFAULT && t->warmup > t->steps / 10) || (warmup == SOURCE_PRESET && t->warmup > t->steps))
+    const enum options_source warmup = options_source(s->options, "warmup");
+    if ((warmup == OPTIONS_DEFAULT && t->warmup > t->steps / 10) || (warmup == OPTIONS_PRESET && t->warmup > t->steps))
         t->warmup = t->steps / 10;
     return status;
 }
@@ -261,7 +254,7 @@ static bool suited_to_text(const struct options *o)
     static const char *const sizes[] = {"n-layer", "n-head", "n-embd", "block-size"};
     bool any = false;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        any |= options_source(o, sizes[i]) == SOURCE_PRESET;
+        any |= options_source(o, sizes[i]) == OPTIONS_PRESET;
     return any;
 }
 
@@ -453,7 +446,6 @@ static enum status run(struct options *options, void *settings, struct error *er
 {
     struct session s = {.options = options, .t = settings};
     terminal_open(&s.notes, stderr);
-    gemm_setup();
     const enum status status = train(&s, err);
     session_free(&s);
     return status;

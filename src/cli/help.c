@@ -66,7 +66,7 @@ static bool limits_tell(const struct option_spec *spec)
 /* "(default 0.8; 0 to 1)" */
 static void option_remarks(char *out, size_t size, const struct option_spec *spec)
 {
-    char parts[3][SPEC_WORDS_SIZE];
+    char parts[3][OPTION_WORDS_SIZE];
     size_t n = 0;
     if (spec->fallback_note)
         snprintf(parts[n++], sizeof parts[0], "default: %s", spec->fallback_note);
@@ -75,8 +75,8 @@ static void option_remarks(char *out, size_t size, const struct option_spec *spe
     else if (spec->fallback && spec->type != OPTION_FLAG)
         snprintf(parts[n++], sizeof parts[0], "default %s", spec->fallback);
     if (spec->type == OPTION_CHOICE)
-        spec_expected(parts[n++], spec);
-    spec_limits(parts[n], spec);
+        option_expected(parts[n++], spec);
+    option_limits(parts[n], spec);
     if (parts[n][0] != '\0' && limits_tell(spec))
         n++;
     out[0] = '\0';
@@ -100,11 +100,11 @@ static void put_row(FILE *out, const char *left, const char *help, const char *r
 
 static void put_option(FILE *out, const struct option_spec *spec)
 {
-    char left[160], remarks[3 * SPEC_WORDS_SIZE + 16], letter[8] = "    ";
+    char left[160], remarks[3 * OPTION_WORDS_SIZE + 16], letter[8] = "    ";
     if (spec->letter)
         snprintf(letter, sizeof letter, "-%c, ", spec->letter);
     const bool on = spec->type == OPTION_FLAG && spec->fallback && strcmp(spec->fallback, "true") == 0;
-    const bool both = spec_negatable(spec) && !on;
+    const bool both = option_negatable(spec) && !on;
     snprintf(left, sizeof left, "  %s--%s%s%s%s", letter,
              on     ? "no-"
              : both ? "[no-]"
@@ -119,7 +119,7 @@ void help_command(FILE *out, const struct command *c)
     fprintf(out, "Usage: nopeek %s [options]%s%s\n\n", c->name, c->operands[0] ? " " : "", c->operands);
     put_paragraphs(out, c->about);
     bool headed = false;
-    for (const struct option_spec *spec = c->options; !spec_is_end(spec); spec++) {
+    for (const struct option_spec *spec = c->options; !option_is_end(spec); spec++) {
         if (spec->section || !headed)
             fprintf(out, "\n%s:\n", spec->section ? spec->section : "Options");
         headed = true;

@@ -15,27 +15,17 @@ static size_t digits(const char *s)
     return n;
 }
 
-bool number_unsigned(uint64_t *out, const char *text)
+bool number_whole(int64_t *out, const char *text)
 {
     const size_t n = digits(text);
     if (n == 0 || text[n] != '\0')
         return false;
-    uint64_t value = 0;
+    int64_t value = 0;
     for (size_t i = 0; i < n; i++)
-        if (__builtin_mul_overflow(value, (uint64_t)10, &value) ||
-            __builtin_add_overflow(value, (uint64_t)(text[i] - '0'), &value))
+        if (__builtin_mul_overflow(value, (int64_t)10, &value) ||
+            __builtin_add_overflow(value, (int64_t)(text[i] - '0'), &value))
             return false;
     *out = value;
-    return true;
-}
-
-bool number_signed(int64_t *out, const char *text)
-{
-    const bool negative = text[0] == '-';
-    uint64_t magnitude;
-    if (!number_unsigned(&magnitude, text + negative) || magnitude > (uint64_t)INT64_MAX + negative)
-        return false;
-    *out = negative ? -(int64_t)(magnitude / 2) - (int64_t)(magnitude - magnitude / 2) : (int64_t)magnitude;
     return true;
 }
 

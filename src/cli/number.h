@@ -6,10 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Digits, with a sign where the type has one. False, with *out untouched, for anything else or a number that
- * does not fit. */
-bool number_unsigned(uint64_t *out, const char *text);
-bool number_signed(int64_t *out, const char *text);
+/* Digits alone. False, with *out untouched, for anything else or a number above INT64_MAX. */
+bool number_whole(int64_t *out, const char *text);
 
 /* [-]digits[.digits][e[+-]digits], where digits may be missing on one side of the point. Decimal point always
  * ".". False, with *out untouched, for anything else or a number too large for a double; one too small is 0. */

@@ -45,7 +45,7 @@ static struct shown show(const char *value)
 static size_t count_rows(const struct option_spec *table)
 {
     size_t n = 0;
-    while (!spec_is_end(&table[n]))
+    while (!option_is_end(&table[n]))
         n++;
     assert(n <= OPTIONS_MAX);
     return n;
@@ -53,63 +53,63 @@ static size_t count_rows(const struct option_spec *table)
 
 static size_t find(const struct option_spec *table, const char *name)
 {
-    for (size_t i = 0; !spec_is_end(&table[i]); i++)
+    for (size_t i = 0; !option_is_end(&table[i]); i++)
         if (table[i].name && strcmp(table[i].name, name) == 0)
             return i;
     return NONE;
 }
 
 /* Nothing happens when a stronger source has set the option already. */
-static void store(struct options *o, size_t row, const struct spec_value *v, enum option_source source)
+static void store(struct options *o, size_t row, const struct option_value *v, enum options_source source)
 {
     if (o->source[row] > source)
         return;
-    spec_store(o->target, &o->table[row], v);
+    option_store(o->target, &o->table[row], v);
     o->source[row] = (unsigned char)source;
 }
 
 static void set_defaults(struct options *o)
 {
-    for (size_t i = 0; !spec_is_end(&o->table[i]); i++) {
+    for (size_t i = 0; !option_is_end(&o->table[i]); i++) {
         const struct option_spec *spec = &o->table[i];
-        struct spec_value v = {0};
+        struct option_value v = {0};
         if (!spec->name)
             continue;
-        const bool understood = !spec->fallback || spec_from_text(&v, spec, spec->fallback);
+        const bool understood = !spec->fallback || option_from_text(&v, spec, spec->fallback);
         const bool optional = spec->type == OPTION_FLAG || spec->type == OPTION_STRING || spec->type == OPTION_PATH;
         assert(understood && (spec->fallback || optional));
         (void)understood, (void)optional;
-        store(o, i, &v, SOURCE_DEFAULT);
+        store(o, i, &v, OPTIONS_DEFAULT);
     }
 }
 
-enum option_source options_source(const struct options *o, const char *name)
+enum options_source options_source(const struct options *o, const char *name)
 {
     const size_t row = find(o->table, name);
     assert(row != NONE);
-    return (enum option_source)o->source[row];
+    return (enum options_source)o->source[row];
 }
 
 bool options_given(const struct options *o, const char *name)
 {
-    return options_source(o, name) >= SOURCE_CONFIG;
+    return options_source(o, name) >= OPTIONS_CONFIG;
 }
 
-static enum status set_row(struct options *o, size_t row, const char *text, enum option_source source,
+static enum status set_row(struct options *o, size_t row, const char *text, enum options_source source,
                            struct error *err)
 {
     const struct option_spec *spec = &o->table[row];
-    struct spec_value v = {0};
-    if (!spec_from_text(&v, spec, text)) {
-        char expected[SPEC_WORDS_SIZE];
-        spec_expected(expected, spec);
+    struct option_value v = {0};
+    if (!option_from_text(&v, spec, text)) {
+        char expected[OPTION_WORDS_SIZE];
+        option_expected(expected, spec);
         return fail(err, STATUS_USAGE, "--%s: found %s, expected %s", spec->name, show(text).text, expected);
     }
     store(o, row, &v, source);
     return STATUS_OK;
 }
 
-enum status options_set(struct options *o, const char *name, const char *text, enum option_source source,
+enum status options_set(struct options *o, const char *name, const char *text, enum options_source source,
                         const char *origin, struct error *err)
 {
     const size_t row = find(o->table, name);
@@ -121,9 +121,10 @@ enum status options_set(struct options *o, const char *name, const char *text, e
 json_t *options_save(const struct options *o)
 {
     json_t *object = json_object();
-    for (size_t i = 0; object && !spec_is_end(&o->table[i]); i++) {
+    for (size_t i = 0; object && !option_is_end(&o->table[i]); i++) {
         const struct option_spec *spec = &o->table[i];
-        if (spec->name && spec->saved && json_object_set_new(object, spec->saved, spec_to_json(o->target, spec)) != 0) {
+        if (spec->name && spec->saved &&
+            json_object_set_new(object, spec->saved, option_to_json(o->target, spec)) != 0) {
             json_decref(object);
             return NULL;
         }
@@ -133,7 +134,7 @@ json_t *options_save(const struct options *o)
 
 static size_t find_key(const struct option_spec *table, const char *key)
 {
-    for (size_t i = 0; !spec_is_end(&table[i]); i++)
+    for (size_t i = 0; !option_is_end(&table[i]); i++)
         if (table[i].saved && strcmp(table[i].saved, key) == 0)
             return i;
     return find(table, key);
@@ -142,7 +143,7 @@ static size_t find_key(const struct option_spec *table, const char *key)
 static enum status unknown_key(const struct option_spec *table, const char *key, const char *origin, struct error *err)
 {
     struct nearest near = {.word = key};
-    for (size_t i = 0; !spec_is_end(&table[i]); i++) {
+    for (size_t i = 0; !option_is_end(&table[i]); i++) {
         if (table[i].saved)
             nearest_offer(&near, table[i].saved);
         if (table[i].name)
@@ -156,7 +157,7 @@ static enum status unknown_key(const struct option_spec *table, const char *key,
                                 : "");
 }
 
-enum status options_load(struct options *o, json_t *object, enum option_source source, const char *origin,
+enum status options_load(struct options *o, json_t *object, enum options_source source, const char *origin,
                          struct error *err)
 {
     if (!json_is_object(object))
@@ -177,11 +178,11 @@ enum status options_load(struct options *o, json_t *object, enum option_source s
         seen[row] = true;
         if (json_is_null(item))
             continue;
-        struct spec_value v = {0};
-        if (!spec_from_json(&v, &o->table[row], item)) {
+        struct option_value v = {0};
+        if (!option_from_json(&v, &o->table[row], item)) {
             char *text = json_dumps(item, JSON_ENCODE_ANY | JSON_COMPACT);
-            char expected[SPEC_WORDS_SIZE];
-            spec_expected(expected, &o->table[row]);
+            char expected[OPTION_WORDS_SIZE];
+            option_expected(expected, &o->table[row]);
             fail(err, STATUS_USAGE, "%s: %s: found %s, expected %s", origin, show(key).text,
                  text ? show(text).text : "a value", expected);
             free(text);
@@ -210,7 +211,7 @@ static enum status load_file(struct options *o, const char *path, struct error *
         return fail(err, STATUS_READ, "--config: %s: cannot be read", path);
     if (!object)
         return fail(err, STATUS_FORMAT, "--config: %s: line %d: %s", path, why.line, why.text);
-    const enum status s = options_load(o, object, SOURCE_CONFIG, path, err);
+    const enum status s = options_load(o, object, OPTIONS_CONFIG, path, err);
     json_decref(object); /* options_load keeps its own reference */
     return s == STATUS_OK ? s : fail_within(err, s, "--config");
 }
@@ -232,14 +233,14 @@ static void make_getopt_table(struct getopt_table *g, const struct option_spec *
     for (int i = 0; i < COMMON_COUNT; i++)
         g->row[n++] = (struct option){common_name[i], i == COMMON_CONFIG ? required_argument : no_argument, NULL,
                                       COMMON_CODE + i};
-    for (size_t i = 0; !spec_is_end(&table[i]); i++) {
+    for (size_t i = 0; !option_is_end(&table[i]); i++) {
         const struct option_spec *spec = &table[i];
         if (!spec->name)
             continue;
         const bool flag = spec->type == OPTION_FLAG;
         const int code = FIRST_CODE + 2 * (int)i;
         g->row[n++] = (struct option){spec->name, flag ? no_argument : required_argument, NULL, code};
-        if (spec_negatable(spec)) {
+        if (option_negatable(spec)) {
             snprintf(g->negated[i], sizeof g->negated[i], "no-%s", spec->name);
             g->row[n++] = (struct option){g->negated[i], no_argument, NULL, code + 1};
         }
@@ -299,7 +300,7 @@ static size_t row_of(const struct option_spec *table, int code)
 {
     if (code >= FIRST_CODE)
         return (size_t)(code - FIRST_CODE) / 2;
-    for (size_t i = 0; !spec_is_end(&table[i]); i++)
+    for (size_t i = 0; !option_is_end(&table[i]); i++)
         if (table[i].name && table[i].letter == code)
             return i;
     return NONE;
@@ -311,8 +312,8 @@ static enum status missing_value(const struct option_spec *table, int code, stru
         return fail(err, STATUS_USAGE, "--config: expected a value, FILE");
     const size_t row = row_of(table, code);
     assert(row != NONE);
-    char expected[SPEC_WORDS_SIZE];
-    spec_expected(expected, &table[row]);
+    char expected[OPTION_WORDS_SIZE];
+    option_expected(expected, &table[row]);
     return fail(err, STATUS_USAGE, "--%s: expected a value: %s", table[row].name, expected);
 }
 
@@ -357,7 +358,7 @@ static enum status walk(struct options *o, const struct getopt_table *g, const c
             assert(row != NONE);
             const bool flag = o->table[row].type == OPTION_FLAG;
             const bool negated = code >= FIRST_CODE && (code - FIRST_CODE) % 2 == 1;
-            s = set_row(o, row, flag ? (negated ? "false" : "true") : optarg, SOURCE_GIVEN, err);
+            s = set_row(o, row, flag ? (negated ? "false" : "true") : optarg, OPTIONS_GIVEN, err);
         }
         if (s != STATUS_OK)
             return s;

@@ -20,9 +20,9 @@
 #include <stdint.h>
 
 #include "base/status.h"
-#include "cli/spec.h"
+#include "cli/option.h"
 
-enum option_source { SOURCE_DEFAULT, SOURCE_SAVED, SOURCE_PRESET, SOURCE_CONFIG, SOURCE_GIVEN };
+enum options_source { OPTIONS_DEFAULT, OPTIONS_SAVED, OPTIONS_PRESET, OPTIONS_CONFIG, OPTIONS_GIVEN };
 
 /* What a command line said. Fields are to be read only. */
 struct options {
@@ -47,14 +47,14 @@ enum status options_parse(struct options *o, const char *command, const struct o
 void options_free(struct options *o);
 
 /* Where the value of the option called `name` came from; the option must be in the table (asserted). */
-enum option_source options_source(const struct options *o, const char *name);
+enum options_source options_source(const struct options *o, const char *name);
 
 /* The person named it, on the command line or in a --config file. */
 bool options_given(const struct options *o, const char *name);
 
 /* Sets one option from text, unless a stronger source has set it. `origin` begins the message ("preset nano").
  * The text must outlive o. STATUS_USAGE. */
-enum status options_set(struct options *o, const char *name, const char *text, enum option_source source,
+enum status options_set(struct options *o, const char *name, const char *text, enum options_source source,
                         const char *origin, struct error *err);
 
 /* Every option that has a `saved` key, as a new JSON object; NULL when memory is refused. Unset strings are null. */
@@ -63,7 +63,7 @@ json_t *options_save(const struct options *o);
 /* Sets options from a JSON object whose keys are saved keys or option names, each unless a stronger source has set
  * it; keeps a reference to `object`. Null leaves an option as it is. STATUS_USAGE: unknown key (with the nearest
  * known one), the same option twice, wrong type, out of range; `origin` begins the message. STATUS_MEMORY. */
-enum status options_load(struct options *o, json_t *object, enum option_source source, const char *origin,
+enum status options_load(struct options *o, json_t *object, enum options_source source, const char *origin,
                          struct error *err);
 
 #endif

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/commit.h"
+#include "io/metrics.h"
 #include "store/run.h"
 
 static enum status read_state(struct saved *s, struct error *err)
@@ -89,11 +91,9 @@ json_t *saved_record(const struct saved *s, const char *kind)
 {
     if (!s->run || !s->has_state)
         return NULL;
-    const size_t n = strlen(s->run) + sizeof "/metrics.jsonl";
-    char *path = malloc(n);
+    char *path = commit_join(s->run, METRICS_FILE);
     if (!path)
         return NULL;
-    snprintf(path, n, "%s/metrics.jsonl", s->run);
     FILE *f = fopen(path, "rb");
     free(path);
     if (!f)

@@ -20,9 +20,9 @@ static size_t width_of(int fd)
     struct winsize size;
     if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
         return size.ws_col;
-    uint64_t columns;
+    int64_t columns;
     const char *text = getenv("COLUMNS");
-    if (text && number_unsigned(&columns, text) && columns >= 20 && columns <= 1000)
+    if (text && number_whole(&columns, text) && columns >= 20 && columns <= 1000)
         return (size_t)columns;
     return 80;
 }
@@ -119,6 +119,6 @@ void terminal_entry(struct terminal *t, const char *label, const char *format, .
 
 const char *terminal_style(const struct terminal *t, enum terminal_style style)
 {
-    static const char *const sequence[] = {"\033[0m", "\033[1m", "\033[2m", "\033[31m", "\033[32m", "\033[33m"};
+    static const char *const sequence[] = {"\033[0m", "\033[1m", "\033[31m"};
     return t->colour ? sequence[style] : "";
 }

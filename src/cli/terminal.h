@@ -39,9 +39,9 @@ void terminal_note(struct terminal *t, const char *format, ...) __attribute__((f
 void terminal_entry(struct terminal *t, const char *label, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-enum terminal_style { STYLE_PLAIN, STYLE_BOLD, STYLE_DIM, STYLE_RED, STYLE_GREEN, STYLE_YELLOW };
+enum terminal_style { TERMINAL_PLAIN, TERMINAL_BOLD, TERMINAL_RED };
 
-/* The escape sequence that begins a style (STYLE_PLAIN ends all), or "" without colour. */
+/* The escape sequence that begins a style (TERMINAL_PLAIN ends all), or "" without colour. */
 const char *terminal_style(const struct terminal *t, enum terminal_style style);
 
 /* Bytes of the longest beginning of `text` that fills at most `columns` columns, one a code point; never cuts a UTF-8

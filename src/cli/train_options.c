@@ -133,7 +133,7 @@ static const struct preset_value nano[] = {
 static enum status set_all(struct options *o, const struct preset_value *values, const char *origin, struct error *err)
 {
     for (; values->name; values++) {
-        const enum status s = options_set(o, values->name, values->value, SOURCE_PRESET, origin, err);
+        const enum status s = options_set(o, values->name, values->value, OPTIONS_PRESET, origin, err);
         if (s)
             return s;
     }
@@ -189,7 +189,7 @@ enum status train_options_suit(struct options *o, struct train_options *t, size_
         i++;
     const enum status s = set_all(o, sizes[i].values, "sizes that suit the text", err);
     /* A context must leave room for its target. */
-    if (!s && options_source(o, "block-size") == SOURCE_PRESET && symbols >= 2 && t->block_size > symbols - 1)
+    if (!s && options_source(o, "block-size") == OPTIONS_PRESET && symbols >= 2 && t->block_size > symbols - 1)
         t->block_size = symbols - 1;
     return s;
 }

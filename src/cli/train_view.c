@@ -83,14 +83,14 @@ static void show_eval(void *context, const struct trainer_eval *e)
 {
     struct train_view *v = context;
     terminal_clear(&v->err);
-    printf("%sstep %zu%s  train %.4f", terminal_style(&v->out, STYLE_BOLD), e->step,
-           terminal_style(&v->out, STYLE_PLAIN), e->train_loss);
+    printf("%sstep %zu%s  train %.4f", terminal_style(&v->out, TERMINAL_BOLD), e->step,
+           terminal_style(&v->out, TERMINAL_PLAIN), e->train_loss);
     if (!isnan(e->val_loss))
         printf("  val %.4f%s", e->val_loss, e->best && e->step > 0 ? "  (best so far)" : "");
     printf("\n");
     if (e->leak->leak)
-        printf("  %sleaks: the training loss means nothing%s\n", terminal_style(&v->out, STYLE_RED),
-               terminal_style(&v->out, STYLE_PLAIN));
+        printf("  %sleaks: the training loss means nothing%s\n", terminal_style(&v->out, TERMINAL_RED),
+               terminal_style(&v->out, TERMINAL_PLAIN));
     if (e->entropy)
         show_heads(v, e);
     if (e->step > 0)

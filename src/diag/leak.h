@@ -15,8 +15,6 @@
 #include "base/status.h"
 #include "model/gpt.h"
 
-enum leak_detector { LEAK_SUFFIX, LEAK_GRADIENT };
-
 /* Which later positions are seen, judged at each place that leaks. */
 enum leak_pattern {
     LEAK_ALL_FUTURE, /* every later position */

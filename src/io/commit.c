@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,8 +39,7 @@ char *commit_join(const char *dir, const char *name)
     return path;
 }
 
-/* Splits DIR/NAME; DIR is "." when path has none, NAME lacks closing slashes. Both allocated. */
-static bool split_path(const char *path, char **dir, char **name)
+bool commit_split(char **dir, char **name, const char *path)
 {
     size_t end = strlen(path);
     while (end > 1 && path[end - 1] == '/')
@@ -275,7 +273,7 @@ enum status commit_remove_folder(const char *path, struct error *err)
     if (s != STATUS_OK)
         return s;
     char *dir, *name;
-    if (!split_path(path, &dir, &name))
+    if (!commit_split(&dir, &name, path))
         return fail_memory(err, path);
     s = remove_split(path, dir, name, err);
     free(dir);
@@ -364,7 +362,7 @@ static enum status rename_into_place(const struct commit *c, struct error *err)
 static enum status sync_parent(const char *path, struct error *err)
 {
     char *dir, *name;
-    if (!split_path(path, &dir, &name))
+    if (!commit_split(&dir, &name, path))
         return fail_memory(err, path);
     const enum status s = commit_sync_folder(dir, err);
     free(dir);
@@ -408,7 +406,7 @@ static enum status follow_links(char **end, const char *path, struct error *err)
         char *dir = NULL, *name = NULL, *next = NULL;
         if (target[0] == '/')
             next = strdup(target);
-        else if (split_path(at, &dir, &name))
+        else if (commit_split(&dir, &name, at))
             next = commit_join(dir, target);
         free(dir);
         free(name);
@@ -440,7 +438,7 @@ static enum status write_beside(const char *path, const char *dir, const char *n
 static enum status replace_file(const char *path, const void *bytes, size_t n, mode_t mode, struct error *err)
 {
     char *dir, *name;
-    if (!split_path(path, &dir, &name))
+    if (!commit_split(&dir, &name, path))
         return fail_memory(err, path);
     const enum status s = write_beside(path, dir, name, bytes, n, mode, err);
     free(dir);

@@ -3,6 +3,7 @@
 #ifndef IO_COMMIT_H
 #define IO_COMMIT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/status.h"
@@ -49,5 +50,9 @@ enum status commit_sync_folder(const char *path, struct error *err);
 
 /* DIR/NAME, allocated; NULL when memory is refused. */
 char *commit_join(const char *dir, const char *name);
+
+/* The other way: *dir is "." when path has none, *name lacks closing slashes. Both allocated; false, and both NULL,
+ * when memory is refused. */
+bool commit_split(char **dir, char **name, const char *path);
 
 #endif

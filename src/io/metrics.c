@@ -12,7 +12,6 @@
 #include "io/commit.h"
 #include "io/mapped.h"
 
-#define FILE_NAME "metrics.jsonl"
 #define SIGNIFICANT_DIGITS 9
 
 /* Is this line to be kept? A last line without its end that is no record was cut short by a crash. */
@@ -86,7 +85,7 @@ static enum status cut(const char *path, long long keep_through, struct error *e
 
 enum status metrics_open(struct metrics *m, const char *dir, long long keep_through, struct error *err)
 {
-    *m = (struct metrics){.path = commit_join(dir, FILE_NAME)};
+    *m = (struct metrics){.path = commit_join(dir, METRICS_FILE)};
     if (!m->path)
         return fail(err, STATUS_MEMORY, "%s: no memory left for a path", dir);
     struct stat st;

@@ -8,6 +8,8 @@
 
 #include "base/status.h"
 
+#define METRICS_FILE "metrics.jsonl"
+
 struct metrics {
     FILE *file;
     char *path;

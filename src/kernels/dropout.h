@@ -1,4 +1,4 @@
-/* Dropout (Srivastava et al. 2014): each number is kept with probability 1 - p and then scaled by
+/* Dropout (Srivastava et al. 2014, JMLR 15): each number is kept with probability 1 - p and then scaled by
  * 1 / (1 - p). The mask is a function of (site, position), drawn again in the backward pass. */
 #ifndef KERNELS_DROPOUT_H
 #define KERNELS_DROPOUT_H
@@ -16,9 +16,9 @@ struct dropout {
     uint32_t first_row;   /* number of batch row 0 within the whole step (gradient accumulation) */
 };
 
-/* x[b,i] = drop(x[b,i]) in place, n numbers a row, B rows; the backward pass is the same call on the
- * gradient. Shares are of the rows lane_span gives for B * T with n = T * C, C whole numbers each.
- *   x (B,T,C) */
+/* x = drop(x) in place; the backward pass is the same call on the gradient.
+ *   x (B,T,C)   t * C + c is the position of a draw within batch row b
+ * What is dropped becomes 0 whatever it was. Each lane does its share of the B * T rows. */
 void dropout_apply(const struct lane *lane, real *x, const struct dropout *d, size_t B, size_t T, size_t C);
 
 /* mask[j] = 0 or 1 / (1 - p), for positions first .. first+n-1 of batch row b and head h. */

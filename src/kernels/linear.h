@@ -22,7 +22,7 @@ struct linear_weight {
 void linear_forward(const struct lane *lane, real *restrict y, const real *x, const struct linear_weight *w,
                     const real *bias, size_t N);
 
-/* dx[n,:] = dy[n,:] W^T, assigned. Each lane does its share of the rows. */
+/* dx[n,:] = dy[n,:] W^T, assigned; dx must not alias dy. Each lane does its share of the rows. */
 void linear_backward_input(const struct lane *lane, real *restrict dx, const real *dy, const struct linear_weight *w,
                            size_t N);
 

@@ -174,6 +174,7 @@ void block_backward(const struct lane *lane, const real *x, const struct block_a
     attention_barrier(lane, p->B);
     const struct attention_shape shape = shape_of(p);
     const struct dropout drop = dropout_of(p, RNG_DROP_ATTENTION);
+    /* forward: att = attention(q, k, v), the three views of qkv */
     attention_ref_backward(lane, w->dqkv, w->dqkv + C, w->dqkv + 2 * C, w->dln, a->weights, a->qkv, a->qkv + C,
                            a->qkv + 2 * C, &shape, &drop, w->scratch);
     lane_barrier(lane);

@@ -1,4 +1,4 @@
-/* What a model is: GPT-2's architecture at any size. */
+/* What a model is: GPT-2's architecture (Radford et al. 2019) at any size. */
 #ifndef MODEL_CONFIG_H
 #define MODEL_CONFIG_H
 
@@ -16,7 +16,7 @@ struct config {
     size_t block_size;            /* context length, the largest T */
     size_t vocab_size;            /* V */
     bool bias;                    /* biases in linear layers and LayerNorms */
-    bool tied;                    /* output matrix = token embedding */
+    bool tied;                    /* output matrix = token embedding (Press and Wolf 2016, arXiv:1608.05859) */
     double dropout;               /* 0 <= p < 1 */
     double norm_epsilon;          /* LayerNorm: 1e-5 */
     enum attention_rule declared; /* what the model promises about attention */
@@ -26,8 +26,8 @@ struct config {
 /* GPT-2's defaults (biases, tied, epsilon 1e-5, causal) at the given sizes; head_size = C / H. */
 struct config config_make(size_t n_layer, size_t n_head, size_t n_embd, size_t block_size, size_t vocab_size);
 
-/* STATUS_RANGE, naming the setting, what it is and what it may be. A config that passes has a
- * parameter count and activation sizes that fit in size_t. */
+/* STATUS_RANGE, naming the setting, what it is and what it may be. The parameters of a config that passes, with their
+ * gradients and moments, have a size in bytes that fits in size_t; activations are work_create's to check. */
 enum status config_check(const struct config *c, struct error *err);
 
 #endif

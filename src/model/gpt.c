@@ -102,6 +102,7 @@ static void trunk_backward(const struct lane *lane, const struct gpt *g, struct 
     const size_t N = B * T, C = c->n_embd;
     const real *x = w->block[c->n_layer - 1].out;
     lane_barrier(lane);
+    /* forward: hidden = LN_f(x) */
     if (grads)
         layernorm_backward_weight(lane, tensor(g, grads, PARAMS_LNF_GAIN), tensor(g, grads, PARAMS_LNF_BIAS), w->dln, x,
                                   w->lnf_mean, w->lnf_rstd, N, C);
@@ -115,7 +116,7 @@ static void trunk_backward(const struct lane *lane, const struct gpt *g, struct 
         block_backward(lane, x, &w->block[layer], w, grads, &p);
     }
     const struct dropout drop = embedding_dropout(g, pass);
-    dropout_apply(lane, w->dres, &drop, B, T, C); /* forward: embedded = drop(token + position) */
+    dropout_apply(lane, w->dres, &drop, B, T, C); /* forward: embedded = drop(token[...] + position[...]) */
     lane_barrier(lane);
     if (grads)
         embedding_backward(lane, tensor(g, grads, PARAMS_TOKEN_EMBEDDING), tensor(g, grads, PARAMS_POSITION_EMBEDDING),

@@ -26,7 +26,8 @@ double optimizer_grad_norm(const struct optimizer *o, size_t size, int threads);
 struct optimizer_step {
     double lr, beta1, beta2, weight_decay;
     double grad_norm; /* as optimizer_grad_norm gave it */
-    double grad_clip; /* the gradient is scaled to this norm when it is longer (PyTorch's clip_grad_norm_); 0 is off */
+    double grad_clip; /* the gradient is scaled to this norm when it is longer (Pascanu et al. 2012,
+                         arXiv:1211.5063, as PyTorch's clip_grad_norm_); 0 is off */
     uint64_t number;  /* 1 for the first update */
 };
 

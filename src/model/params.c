@@ -21,23 +21,23 @@ static const struct spec {
     enum axis rows, cols;
     enum start start;
 } SPECS[PARAMS_KINDS] = {
-    [PARAMS_TOKEN_EMBEDDING] = {"transformer.wte.weight", ROLE_EMBEDDING, V, C, TOKENS},
-    [PARAMS_POSITION_EMBEDDING] = {"transformer.wpe.weight", ROLE_EMBEDDING, T, C, WAVES},
-    [PARAMS_LN1_GAIN] = {"transformer.h.%zu.ln_1.weight", ROLE_GAIN, ONE, C, UNIT},
-    [PARAMS_LN1_BIAS] = {"transformer.h.%zu.ln_1.bias", ROLE_BIAS, ONE, C, ZERO},
-    [PARAMS_QKV] = {"transformer.h.%zu.attn.c_attn.weight", ROLE_MATRIX, C, C3, MATRIX},
-    [PARAMS_QKV_BIAS] = {"transformer.h.%zu.attn.c_attn.bias", ROLE_BIAS, ONE, C3, ZERO},
-    [PARAMS_PROJ] = {"transformer.h.%zu.attn.c_proj.weight", ROLE_MATRIX, C, C, MATRIX_RESIDUAL},
-    [PARAMS_PROJ_BIAS] = {"transformer.h.%zu.attn.c_proj.bias", ROLE_BIAS, ONE, C, ZERO},
-    [PARAMS_LN2_GAIN] = {"transformer.h.%zu.ln_2.weight", ROLE_GAIN, ONE, C, UNIT},
-    [PARAMS_LN2_BIAS] = {"transformer.h.%zu.ln_2.bias", ROLE_BIAS, ONE, C, ZERO},
-    [PARAMS_FC] = {"transformer.h.%zu.mlp.c_fc.weight", ROLE_MATRIX, C, C4, MATRIX},
-    [PARAMS_FC_BIAS] = {"transformer.h.%zu.mlp.c_fc.bias", ROLE_BIAS, ONE, C4, ZERO},
-    [PARAMS_FC_OUT] = {"transformer.h.%zu.mlp.c_proj.weight", ROLE_MATRIX, C4, C, MATRIX_RESIDUAL},
-    [PARAMS_FC_OUT_BIAS] = {"transformer.h.%zu.mlp.c_proj.bias", ROLE_BIAS, ONE, C, ZERO},
-    [PARAMS_LNF_GAIN] = {"transformer.ln_f.weight", ROLE_GAIN, ONE, C, UNIT},
-    [PARAMS_LNF_BIAS] = {"transformer.ln_f.bias", ROLE_BIAS, ONE, C, ZERO},
-    [PARAMS_HEAD] = {"lm_head.weight", ROLE_HEAD, V, C, TOKENS},
+    [PARAMS_TOKEN_EMBEDDING] = {"transformer.wte.weight", PARAMS_ROLE_EMBEDDING, V, C, TOKENS},
+    [PARAMS_POSITION_EMBEDDING] = {"transformer.wpe.weight", PARAMS_ROLE_EMBEDDING, T, C, WAVES},
+    [PARAMS_LN1_GAIN] = {"transformer.h.%zu.ln_1.weight", PARAMS_ROLE_GAIN, ONE, C, UNIT},
+    [PARAMS_LN1_BIAS] = {"transformer.h.%zu.ln_1.bias", PARAMS_ROLE_BIAS, ONE, C, ZERO},
+    [PARAMS_QKV] = {"transformer.h.%zu.attn.c_attn.weight", PARAMS_ROLE_MATRIX, C, C3, MATRIX},
+    [PARAMS_QKV_BIAS] = {"transformer.h.%zu.attn.c_attn.bias", PARAMS_ROLE_BIAS, ONE, C3, ZERO},
+    [PARAMS_PROJ] = {"transformer.h.%zu.attn.c_proj.weight", PARAMS_ROLE_MATRIX, C, C, MATRIX_RESIDUAL},
+    [PARAMS_PROJ_BIAS] = {"transformer.h.%zu.attn.c_proj.bias", PARAMS_ROLE_BIAS, ONE, C, ZERO},
+    [PARAMS_LN2_GAIN] = {"transformer.h.%zu.ln_2.weight", PARAMS_ROLE_GAIN, ONE, C, UNIT},
+    [PARAMS_LN2_BIAS] = {"transformer.h.%zu.ln_2.bias", PARAMS_ROLE_BIAS, ONE, C, ZERO},
+    [PARAMS_FC] = {"transformer.h.%zu.mlp.c_fc.weight", PARAMS_ROLE_MATRIX, C, C4, MATRIX},
+    [PARAMS_FC_BIAS] = {"transformer.h.%zu.mlp.c_fc.bias", PARAMS_ROLE_BIAS, ONE, C4, ZERO},
+    [PARAMS_FC_OUT] = {"transformer.h.%zu.mlp.c_proj.weight", PARAMS_ROLE_MATRIX, C4, C, MATRIX_RESIDUAL},
+    [PARAMS_FC_OUT_BIAS] = {"transformer.h.%zu.mlp.c_proj.bias", PARAMS_ROLE_BIAS, ONE, C, ZERO},
+    [PARAMS_LNF_GAIN] = {"transformer.ln_f.weight", PARAMS_ROLE_GAIN, ONE, C, UNIT},
+    [PARAMS_LNF_BIAS] = {"transformer.ln_f.bias", PARAMS_ROLE_BIAS, ONE, C, ZERO},
+    [PARAMS_HEAD] = {"lm_head.weight", PARAMS_ROLE_HEAD, V, C, TOKENS},
 };
 
 enum { PER_LAYER = PARAMS_FC_OUT_BIAS - PARAMS_LN1_GAIN + 1 };
@@ -77,9 +77,9 @@ static void add(struct params_table *t, const struct config *c, enum params_kind
         .cols = axis_size(spec->cols, c),
         .vector = spec->rows == ONE,
         .offset = t->size,
-        .present = c->bias || spec->role != ROLE_BIAS,
+        .present = c->bias || spec->role != PARAMS_ROLE_BIAS,
     };
-    /* The specification's own text is the format, its one conversion the layer. */
+    /* The layer is put in by hand: only a constant format is checked by compilers. */
     const char *hole = strstr(spec->name, "%zu");
     if (hole)
         snprintf(p->name, sizeof p->name, "%.*s%zu%s", (int)(hole - spec->name), spec->name, layer, hole + 3);
@@ -138,7 +138,7 @@ size_t params_views(struct params_view out[6], const struct params_table *t, siz
 
 bool params_decays(const struct params_tensor *p)
 {
-    return p->role == ROLE_MATRIX || p->role == ROLE_HEAD;
+    return p->role == PARAMS_ROLE_MATRIX || p->role == PARAMS_ROLE_HEAD;
 }
 
 /* The standard deviation of a tensor that starts at random. */

@@ -10,11 +10,11 @@
 #include "model/config.h"
 
 enum params_role {
-    ROLE_EMBEDDING, /* looked up, not multiplied (the tied one is both): no weight decay */
-    ROLE_MATRIX,    /* [in,out]: weight decay */
-    ROLE_GAIN,
-    ROLE_BIAS,
-    ROLE_HEAD, /* untied output matrix [V,C]: weight decay */
+    PARAMS_ROLE_EMBEDDING, /* looked up, not multiplied (the tied one is both): no weight decay */
+    PARAMS_ROLE_MATRIX,    /* [in,out]: weight decay */
+    PARAMS_ROLE_GAIN,
+    PARAMS_ROLE_BIAS,
+    PARAMS_ROLE_HEAD, /* untied output matrix [V,C]: weight decay */
 };
 
 /* Which tensor of the model: those from PARAMS_LN1_GAIN to PARAMS_FC_OUT_BIAS exist once a layer. */

@@ -97,8 +97,7 @@ static enum status write_files(struct commit *c, json_t *files, size_t step, con
     if (s == STATUS_OK)
         s = write_json(c, files, TOKENIZER_FILE, tokenizer_to_json(tokenizer), err);
     if (s == STATUS_OK)
-        s = write_json(c, files, "tokenizer_config.json", tokenizer_config_json(tokenizer, model->config.block_size),
-                       err);
+        s = write_json(c, files, "tokenizer_config.json", tokenizer_config_json(model->config.block_size), err);
     if (s == STATUS_OK)
         s = write_model(c, files, model, err);
     if (s == STATUS_OK && moments)

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "io/commit.h"
-
-#define NO_STEP ((size_t)-1)
+#include "io/metrics.h"
+#include "store/state.h"
 
 static enum status fail_memory(struct error *err, const char *path)
 {
@@ -25,27 +25,27 @@ void run_step_name(char out[RUN_STEP_NAME_SIZE], size_t step)
     snprintf(out, RUN_STEP_NAME_SIZE, "step-%06zu", step);
 }
 
-/* The step that the first n characters of name stand for, NO_STEP when they are no step's name. */
+/* The step that the first n characters of name stand for, STATE_NO_STEP when they are no step's name. */
 static size_t step_of_name(const char *name, size_t n)
 {
     char text[RUN_STEP_NAME_SIZE], canonical[RUN_STEP_NAME_SIZE];
     if (n >= sizeof text || n < strlen("step-000000") || memcmp(name, "step-", 5) != 0)
-        return NO_STEP;
+        return STATE_NO_STEP;
     memcpy(text, name, n);
     text[n] = '\0';
     errno = 0;
     const unsigned long long step = strtoull(text + 5, NULL, 10);
     if (errno != 0 || step >= SIZE_MAX)
-        return NO_STEP;
+        return STATE_NO_STEP;
     run_step_name(canonical, (size_t)step);
-    return strcmp(canonical, text) == 0 ? (size_t)step : NO_STEP;
+    return strcmp(canonical, text) == 0 ? (size_t)step : STATE_NO_STEP;
 }
 
 /* step-NNNNNN, step-NNNNNN.old, step-NNNNNN.old-2, ... */
 static bool is_step_or_aside(const char *name)
 {
     const char *dot = strchr(name, '.');
-    if (step_of_name(name, dot ? (size_t)(dot - name) : strlen(name)) == NO_STEP)
+    if (step_of_name(name, dot ? (size_t)(dot - name) : strlen(name)) == STATE_NO_STEP)
         return false;
     if (!dot || strcmp(dot, ".old") == 0)
         return true;
@@ -68,36 +68,17 @@ static bool has_file(const char *dir, const char *name, off_t least)
     return found;
 }
 
-/* The name a path ends with, its closing slashes aside. */
-static const char *last_name(size_t *n, const char *path)
-{
-    size_t end = strlen(path);
-    while (end > 1 && path[end - 1] == '/')
-        end--;
-    size_t begin = end;
-    while (begin > 0 && path[begin - 1] != '/')
-        begin--;
-    *n = end - begin;
-    return path + begin;
-}
-
-/* The path before its last name, allocated; "." when there is none. */
-static char *parent(const char *path)
-{
-    size_t n;
-    size_t end = (size_t)(last_name(&n, path) - path);
-    if (end == 0)
-        return strdup(".");
-    while (end > 1 && path[end - 1] == '/')
-        end--;
-    return strndup(path, end);
-}
-
 char *run_of_checkpoint(const char *folder)
 {
-    size_t n;
-    const char *name = last_name(&n, folder);
-    return step_of_name(name, n) == NO_STEP ? NULL : parent(folder);
+    char *dir, *name;
+    if (!commit_split(&dir, &name, folder))
+        return NULL;
+    if (step_of_name(name, strlen(name)) == STATE_NO_STEP) {
+        free(dir);
+        dir = NULL;
+    }
+    free(name);
+    return dir;
 }
 
 /* ---- the steps of a run ---- */
@@ -150,7 +131,7 @@ static enum status list_steps(struct steps *steps, const char *dir, bool complet
     errno = 0;
     for (const struct dirent *e = readdir(d); e && s == STATUS_OK; errno = 0, e = readdir(d)) {
         const size_t step = step_of_name(e->d_name, strlen(e->d_name));
-        if (step != NO_STEP && is_step_folder(dir, e->d_name, complete))
+        if (step != STATE_NO_STEP && is_step_folder(dir, e->d_name, complete))
             s = add_step(steps, dir, step, err);
     }
     if (s == STATUS_OK && errno != 0)
@@ -169,7 +150,7 @@ static enum status step_path(char **path, const char *dir, size_t step, struct e
     return *path ? STATUS_OK : fail_memory(err, dir);
 }
 
-/* The complete step of this run that a link in it points to, or NO_STEP. */
+/* The complete step of this run that a link in it points to, or STATE_NO_STEP. */
 static size_t linked_step(const char *dir, const char *link)
 {
     char target[RUN_STEP_NAME_SIZE];
@@ -177,10 +158,10 @@ static size_t linked_step(const char *dir, const char *link)
     const ssize_t n = path ? readlink(path, target, sizeof target) : -1;
     free(path);
     if (n < 0 || (size_t)n >= sizeof target)
-        return NO_STEP;
+        return STATE_NO_STEP;
     target[n] = '\0';
     const size_t step = step_of_name(target, (size_t)n);
-    return step != NO_STEP && is_step_folder(dir, target, true) ? step : NO_STEP;
+    return step != STATE_NO_STEP && is_step_folder(dir, target, true) ? step : STATE_NO_STEP;
 }
 
 /* ---- finding ---- */
@@ -188,19 +169,15 @@ static size_t linked_step(const char *dir, const char *link)
 /* RUN/latest given by its own path: the step that it points to, so that the run around it is known. */
 static enum status resolve_checkpoint(char **folder, const char *path, struct error *err)
 {
-    size_t n;
-    const char *last = last_name(&n, path);
-    char *dir = parent(path), *name = strndup(last, n);
+    char *dir, *name;
+    if (!commit_split(&dir, &name, path))
+        return fail_memory(err, path);
+    const size_t step = linked_step(dir, name);
     enum status s = STATUS_OK;
-    if (!dir || !name) {
+    if (step != STATE_NO_STEP)
+        s = step_path(folder, dir, step, err);
+    else if (!(*folder = strdup(path)))
         s = fail_memory(err, path);
-    } else {
-        const size_t step = linked_step(dir, name);
-        if (step != NO_STEP)
-            s = step_path(folder, dir, step, err);
-        else if (!(*folder = strdup(path)))
-            s = fail_memory(err, path);
-    }
     free(dir);
     free(name);
     return s;
@@ -212,7 +189,7 @@ static enum status find_highest(char **folder, const char *run, struct error *er
     enum status s = list_steps(&steps, run, true, err);
     if (s == STATUS_OK && steps.count > 0)
         s = step_path(folder, run, steps.step[steps.count - 1], err);
-    else if (s == STATUS_OK && has_file(run, "metrics.jsonl", 0))
+    else if (s == STATUS_OK && has_file(run, METRICS_FILE, 0))
         s = fail(err, STATUS_FORMAT, "%s: a run without a checkpoint yet: let it train to its first save", run);
     else if (s == STATUS_OK)
         s = fail(err, STATUS_FORMAT,
@@ -233,13 +210,6 @@ enum status run_find(char **folder, const char *run, struct error *err)
     if (has_file(run, "config.json", 0))
         return resolve_checkpoint(folder, run, err);
     return find_highest(folder, run, err);
-}
-
-enum status run_find_best(char **folder, const char *run, struct error *err)
-{
-    *folder = NULL;
-    const size_t best = has_file(run, "config.json", 0) ? NO_STEP : linked_step(run, "best");
-    return best == NO_STEP ? run_find(folder, run, err) : step_path(folder, run, best, err);
 }
 
 /* ---- creating ---- */
@@ -286,14 +256,14 @@ static bool is_own_name(const char *dir, const char *name)
 {
     if (strcmp(name, "latest") == 0 || strcmp(name, "best") == 0)
         return is_link(dir, name);
-    return strcmp(name, "metrics.jsonl") == 0 || strcmp(name, "report.html") == 0 || is_step_or_aside(name);
+    return strcmp(name, METRICS_FILE) == 0 || strcmp(name, "report.html") == 0 || is_step_or_aside(name);
 }
 
 static enum status holds_run(bool *holds, const char *dir, struct error *err)
 {
     struct steps steps;
     const enum status s = list_steps(&steps, dir, false, err);
-    *holds = steps.count > 0 || has_file(dir, "metrics.jsonl", 1);
+    *holds = steps.count > 0 || has_file(dir, METRICS_FILE, 1);
     free(steps.step);
     return s;
 }
@@ -407,7 +377,7 @@ enum status run_link(const char *dir, size_t latest_step, size_t best_step, stru
     char name[RUN_STEP_NAME_SIZE];
     run_step_name(name, latest_step);
     const enum status s = commit_link(dir, "latest", name, err);
-    if (s != STATUS_OK || best_step == NO_STEP)
+    if (s != STATUS_OK || best_step == STATE_NO_STEP)
         return s;
     run_step_name(name, best_step);
     return commit_link(dir, "best", name, err);
@@ -458,12 +428,12 @@ enum status run_rewind(const char *dir, size_t step, size_t *moved, struct error
     enum status s = move_later_steps(moved, dir, step, err);
     if (s != STATUS_OK || *moved == 0)
         return s;
-    if (is_link(dir, "best") && linked_step(dir, "best") == NO_STEP) {
+    if (is_link(dir, "best") && linked_step(dir, "best") == STATE_NO_STEP) {
         char *best = commit_join(dir, "best");
         if (!best)
             return fail_memory(err, dir);
         unlink(best);
         free(best);
     }
-    return run_link(dir, step, NO_STEP, err); /* syncs the folder too */
+    return run_link(dir, step, STATE_NO_STEP, err); /* syncs the folder too */
 }

@@ -21,14 +21,12 @@ enum status run_create(const char *dir, bool force, struct error *err);
 
 /* Resolves RUN to a checkpoint folder (*folder is allocated): a folder with config.json is itself the
  * checkpoint; in a run directory it is the highest complete step-NNNNNN (trainer_state.json and
- * model.safetensors present); links are not trusted to say which. RUN/latest itself gives RUN/step-NNNNNN.
- * STATUS_OPEN, STATUS_FORMAT (no checkpoint yet), STATUS_MEMORY. */
+ * model.safetensors present); links are not trusted to say which. RUN/latest and RUN/best themselves give
+ * RUN/step-NNNNNN. STATUS_OPEN, STATUS_FORMAT (no checkpoint yet), STATUS_MEMORY. */
 enum status run_find(char **folder, const char *run, struct error *err);
 
-/* The best checkpoint: the step that `best` points to when it is a complete step of this run, else as run_find. */
-enum status run_find_best(char **folder, const char *run, struct error *err);
-
-/* Points latest, and best when best_step is not (size_t)-1, at their steps. STATUS_WRITE, STATUS_MEMORY. */
+/* Points latest, and best when best_step is not STATE_NO_STEP (state.h), at their steps. STATUS_WRITE, STATUS_MEMORY.
+ */
 enum status run_link(const char *dir, size_t latest_step, size_t best_step, struct error *err);
 
 /* Removes the oldest complete steps until `keep` remain (0 keeps all), never latest_step or best_step. STATUS_OPEN,
@@ -41,7 +39,7 @@ enum status run_prune(const char *dir, size_t keep, size_t latest_step, size_t b
 enum status run_rewind(const char *dir, size_t step, size_t *moved, struct error *err);
 
 /* "DIR/step-000500" of a checkpoint folder path gives the run directory DIR (allocated), or NULL when the
- * folder's name is no step. */
+ * folder's name is no step, or memory is refused. */
 char *run_of_checkpoint(const char *folder);
 
 #endif

@@ -4,12 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const NO_MEMORY = "the run's state was refused memory";
+#include "io/metrics.h"
 
-static json_t *number_or_null(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
-}
+static const char *const NO_MEMORY = "the run's state was refused memory";
 
 /* A path as JSON can hold it. One that is no UTF-8 loses its odd bytes: resuming will not find it, and asks for it. */
 static json_t *path_string(const char *path)
@@ -36,7 +33,7 @@ json_t *state_to_json(const struct state *s)
         }
     return json_pack("{s:I, s:o, s:o, s:f, s:b, s:s?, s:{s:o, s:s, s:I, s:I}, s:O?}", "step", (json_int_t)s->step,
                      "best_step", s->best_step == STATE_NO_STEP ? json_null() : json_integer((json_int_t)s->best_step),
-                     "best_loss", number_or_null(s->best_loss), "seconds", s->seconds, "leaky", s->leaky, "check",
+                     "best_loss", metrics_number(s->best_loss), "seconds", s->seconds, "leaky", s->leaky, "check",
                      s->check, "text", "paths", paths, "hash", s->text_hash, "bytes", (json_int_t)s->text_bytes,
                      "symbols", (json_int_t)s->text_symbols, "settings", s->settings);
 }

@@ -32,7 +32,7 @@ enum dataset_part { DATASET_ALL, DATASET_TRAIN, DATASET_VAL };
  *   val_split  in [0,1)
  * STATUS_OPEN, STATUS_READ: path and reason (a directory is named as one). STATUS_FORMAT: empty text,
  * invalid UTF-8 or unknown character, with file and offset. STATUS_RANGE: more than 2^40 symbols.
- * On failure nothing is left allocated and a tokenizer made here is freed. */
+ * STATUS_USAGE: "-" twice. STATUS_MEMORY. On failure nothing is left allocated and a tokenizer made here is freed. */
 enum status dataset_open(struct dataset *d, struct tokenizer *tokenizer, const char *const *paths, size_t n_paths,
                          double val_split, struct error *err);
 void dataset_free(struct dataset *d);

@@ -60,9 +60,8 @@ struct grammar {
 };
 
 /* Checks and compiles a source, which must outlive the grammar. STATUS_FORMAT, naming the rule: a reference to
- * no rule, rows of one rule apart from each other, a rule that nothing refers to
- * or that leads back to itself, nesting beyond
- * GRAMMAR_DEPTH, weight 0, weights that add up beyond 32 bits, a '{' without '}', a character outside ASCII,
+ * no rule, rows of one rule apart from each other, a rule that nothing refers to or that leads back to itself, nesting
+ * beyond GRAMMAR_DEPTH, weight 0, weights that add up beyond 32 bits, a '{' without '}', a character outside ASCII,
  * features outside the groups or several of one group set at once. STATUS_MEMORY. */
 enum status grammar_make(struct grammar *g, const struct grammar_source *source, struct error *err);
 void grammar_free(struct grammar *g);

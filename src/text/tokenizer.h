@@ -70,9 +70,10 @@ enum status tokenizer_same(const struct tokenizer *a, const char *a_name, const 
                            struct error *err);
 
 /* The `tokenizers` library's tokenizer.json (WordLevel over single code points; the byte-level alphabet
- * in byte mode) and transformers' tokenizer_config.json, as new references. NULL when memory is refused. */
+ * in byte mode) and transformers' tokenizer_config.json, which is the same for every vocabulary, as new references.
+ * NULL when memory is refused. */
 json_t *tokenizer_to_json(const struct tokenizer *t);
-json_t *tokenizer_config_json(const struct tokenizer *t, size_t block_size);
+json_t *tokenizer_config_json(size_t block_size);
 
 /* Reads what tokenizer_to_json wrote, believing nothing: ids must be 0 .. V-1 without gaps, each a single
  * code point, in ascending order, and nothing around the vocabulary may change the text or the ids (a normalizer,

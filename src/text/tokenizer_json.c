@@ -77,9 +77,8 @@ json_t *tokenizer_to_json(const struct tokenizer *t)
                      decoder(t->kind), "model", model(t->kind, vocab));
 }
 
-json_t *tokenizer_config_json(const struct tokenizer *t, size_t block_size)
+json_t *tokenizer_config_json(size_t block_size)
 {
-    (void)t; /* both kinds are described in full by tokenizer.json */
     /* model_input_names: without it transformers adds token_type_ids, which GPT-2 would take for tokens and add
      * to the embeddings. */
     return json_pack("{s:s, s:b, s:I, s:[s,s]}", "tokenizer_class", "PreTrainedTokenizerFast",

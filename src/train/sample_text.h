@@ -16,7 +16,8 @@
 uint32_t sample_text_start(const struct tokenizer *tokenizer, uint64_t seed);
 
 /* Writes n symbols after the start symbol, at temperature 0.8, into out (n * SAMPLE_TEXT_SYMBOL bytes); *bytes is the
- * length. Always valid UTF-8: in byte mode what is none becomes '?'. STATUS_MEMORY, STATUS_NONFINITE. */
+ * length. Always valid UTF-8: in byte mode zero and every byte that is not ASCII become '?'. STATUS_MEMORY,
+ * STATUS_NONFINITE. */
 enum status sample_text(char *out, size_t *bytes, const struct gpt *model, const struct tokenizer *tokenizer, size_t n,
                         uint64_t seed, int threads, struct error *err);
 

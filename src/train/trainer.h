@@ -56,7 +56,7 @@ struct trainer_eval {
     double train_loss, val_loss;       /* NaN where a part is too short */
     const double *entropy, *max_score; /* (L,H), of the last training batch; NULL before the first step */
     const struct leak_report *leak;
-    const char *sample; /* UTF-8 (or bytes), sample_size symbols */
+    const char *sample; /* UTF-8, sample_size symbols */
     size_t sample_bytes;
     bool best; /* the lowest validation loss so far */
 };
@@ -106,8 +106,7 @@ enum status trainer_check(struct trainer *t, struct error *err);
 
 /* Trains from state->step to the end, in the existing run directory. STATUS_NONFINITE at the first loss or gradient
  * that is not finite (names the step; the last checkpoint stays, and none is written of weights that give no finite
- * loss), STATUS_LEAK when an evaluation finds one,
- * STATUS_INTERRUPTED after saving, STATUS_WRITE. */
+ * loss), STATUS_LEAK when an evaluation finds one, STATUS_INTERRUPTED after saving, STATUS_WRITE, STATUS_MEMORY. */
 enum status trainer_run(struct trainer *t, struct error *err);
 
 #endif

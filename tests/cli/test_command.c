@@ -13,7 +13,7 @@ Test(command, every_table_is_complete_and_without_doubles)
         cr_assert(command->summary[0] && command->about[0] && command->run && command->examples[0].line, "%s",
                   command->name);
         cr_assert_eq(command_find(command->name), command);
-        for (const struct option_spec *a = command->options; !spec_is_end(a); a++) {
+        for (const struct option_spec *a = command->options; !option_is_end(a); a++) {
             if (!a->name)
                 continue;
             cr_assert(a->help && isalpha((unsigned char)a->help[0]) && a->help[strlen(a->help) - 1] != '.', "%s --%s",
@@ -22,7 +22,7 @@ Test(command, every_table_is_complete_and_without_doubles)
             cr_assert_eq(a->choices != NULL, a->type == OPTION_CHOICE, "%s --%s", command->name, a->name);
             cr_assert(a->letter != 'h' && strcmp(a->name, "help") != 0 && strcmp(a->name, "config") != 0 &&
                       strcmp(a->name, "version") != 0);
-            for (const struct option_spec *b = a + 1; !spec_is_end(b); b++) {
+            for (const struct option_spec *b = a + 1; !option_is_end(b); b++) {
                 if (!b->name)
                     continue;
                 cr_assert_str_neq(a->name, b->name);

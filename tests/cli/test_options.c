@@ -128,7 +128,7 @@ Test(options, defaults_come_from_the_table)
     cr_assert_eq(parse_words(&o, &s, &err, (char *[]){"test", NULL}, 1), STATUS_OK);
     cr_assert(s.n_layer == 4 && s.block == 64 && s.lr == 1e-3 && s.top_p == 1 && s.bias && !s.json);
     cr_assert(s.seed == 1337 && !s.out && !s.prompt && s.mask == 0 && o.operands == 0 && !o.help);
-    cr_assert_eq(options_source(&o, "lr"), SOURCE_DEFAULT);
+    cr_assert_eq(options_source(&o, "lr"), OPTIONS_DEFAULT);
     cr_assert(!options_given(&o, "lr"));
     options_free(&o);
 }
@@ -257,8 +257,8 @@ Test(options, a_config_file_takes_saved_keys_and_option_names_and_yields_to_the_
     unlink(path);
     cr_assert(s.lr == 0.5 && s.n_layer == 2 && !s.bias && s.mask == 1 && !s.out);
     cr_assert_str_eq(s.prompt, "caf\xc3\xa9");
-    cr_assert_eq(options_source(&o, "lr"), SOURCE_CONFIG);
-    cr_assert_eq(options_source(&o, "n-layer"), SOURCE_GIVEN);
+    cr_assert_eq(options_source(&o, "lr"), OPTIONS_CONFIG);
+    cr_assert_eq(options_source(&o, "n-layer"), OPTIONS_GIVEN);
     cr_assert(options_given(&o, "lr") && !options_given(&o, "out"));
     options_free(&o);
     free(path);
@@ -310,13 +310,13 @@ Test(options, saved_settings_come_back_but_yield_to_what_is_given)
     cr_assert_null(json_object_get(saved, "top-p"));
 
     cr_assert_eq(PARSE(&again, &t, &err, "--lr", "0.2", "-b", "64"), STATUS_OK);
-    const enum status loaded = options_load(&again, saved, SOURCE_SAVED, "trainer_state.json", &err);
+    const enum status loaded = options_load(&again, saved, OPTIONS_SAVED, "trainer_state.json", &err);
     cr_assert_eq(loaded, STATUS_OK, "%s", err.message);
     json_decref(saved);
     cr_assert(t.n_layer == 7 && t.lr == 0.2 && t.seed == INT64_MAX && !t.bias && t.top_p == 1 && t.block == 64);
     cr_assert_str_eq(t.prompt, "hi", "strings outlive the caller's reference");
     cr_assert(!options_given(&again, "n-layer") && options_given(&again, "lr"));
-    cr_assert_eq(options_source(&again, "n-layer"), SOURCE_SAVED);
+    cr_assert_eq(options_source(&again, "n-layer"), OPTIONS_SAVED);
     cr_assert(options_given(&again, "block-size"), "given, though with the default's value");
     options_free(&again);
 }
@@ -327,13 +327,13 @@ Test(options, a_preset_beats_saved_and_default_but_nothing_a_person_said)
     struct settings s;
     struct error err;
     cr_assert_eq(PARSE(&o, &s, &err, "--lr", "0.2"), STATUS_OK);
-    cr_assert_eq(options_set(&o, "lr", "0.7", SOURCE_PRESET, "preset", &err), STATUS_OK);
-    cr_assert_eq(options_set(&o, "n-layer", "12", SOURCE_PRESET, "preset", &err), STATUS_OK);
+    cr_assert_eq(options_set(&o, "lr", "0.7", OPTIONS_PRESET, "preset", &err), STATUS_OK);
+    cr_assert_eq(options_set(&o, "n-layer", "12", OPTIONS_PRESET, "preset", &err), STATUS_OK);
     json_t *saved = json_pack("{s:i, s:i}", "n_layer", 5, "block_size", 32);
-    cr_assert_eq(options_load(&o, saved, SOURCE_SAVED, "saved", &err), STATUS_OK);
+    cr_assert_eq(options_load(&o, saved, OPTIONS_SAVED, "saved", &err), STATUS_OK);
     json_decref(saved);
     cr_assert(s.lr == 0.2 && s.n_layer == 12 && s.block == 32);
-    cr_assert_eq(options_set(&o, "lr", "-3", SOURCE_PRESET, "preset nano", &err), STATUS_USAGE);
+    cr_assert_eq(options_set(&o, "lr", "-3", OPTIONS_PRESET, "preset nano", &err), STATUS_USAGE);
     cr_assert(strstr(err.message, "preset nano: --lr"), "%s", err.message);
     options_free(&o);
 }

@@ -73,7 +73,7 @@ Test(terminal, knows_a_terminal_its_width_and_whether_colour_is_wanted)
         cr_assert_eq(t.live, cases[i].live, "case %zu", i);
         cr_assert_eq(t.colour, cases[i].colour, "case %zu", i);
         cr_assert_eq(t.width, 37);
-        cr_assert_str_eq(terminal_style(&t, STYLE_RED), cases[i].colour ? "\033[31m" : "");
+        cr_assert_str_eq(terminal_style(&t, TERMINAL_RED), cases[i].colour ? "\033[31m" : "");
     }
 }
 

@@ -368,3 +368,17 @@ Test(commit, join_puts_one_slash)
     free(b);
     free(c);
 }
+
+Test(commit, split_undoes_join)
+{
+    const char *const cases[][3] = {{"d/n", "d", "n"}, {"d//n//", "d", "n"},    {"n", ".", "n"},
+                                    {"/n", "/", "n"},  {"/d/e/n", "/d/e", "n"}, {"./n/", ".", "n"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *dir, *name;
+        cr_assert(commit_split(&dir, &name, cases[i][0]));
+        cr_assert_str_eq(dir, cases[i][1], "%s", cases[i][0]);
+        cr_assert_str_eq(name, cases[i][2], "%s", cases[i][0]);
+        free(dir);
+        free(name);
+    }
+}

@@ -228,7 +228,7 @@ static double update(struct golden *g, size_t step, double lr, enum plant plant)
 {
     const struct params_table *t = &g->model.table;
     for (size_t i = 0; i < t->count && plant == PLANT_DECAY_ALL; i++)
-        t->tensor[i].role = ROLE_MATRIX;
+        t->tensor[i].role = PARAMS_ROLE_MATRIX;
     const double norm = optimizer_grad_norm(&g->optimizer, t->size, 1);
     const struct optimizer_step s = {.lr = lr,
                                      .beta1 = g->beta1,

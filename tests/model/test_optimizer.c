@@ -64,7 +64,7 @@ Test(optimizer, only_matrices_and_the_head_shrink_under_decay)
     optimizer_update(&b.o, b.t.model.params, t, &s, 1);
     for (size_t i = 0; i < t->count; i++) {
         const struct params_tensor *p = &t->tensor[i];
-        const bool shrinks = p->role == ROLE_MATRIX || p->role == ROLE_HEAD;
+        const bool shrinks = p->role == PARAMS_ROLE_MATRIX || p->role == PARAMS_ROLE_HEAD;
         for (size_t k = p->offset; k < p->offset + p->rows * p->cols; k++)
             cr_expect_float_eq((double)b.t.model.params[k], (double)before[k] * (shrinks ? 0.999 : 1), NEAR, "%s",
                                p->name);

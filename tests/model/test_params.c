@@ -155,17 +155,17 @@ Test(params, init_has_the_stated_deviations)
         const struct params_tensor *p = &t.tensor[i];
         const size_t n = p->rows * p->cols;
         const struct moments m = moments_of(values + p->offset, n);
-        if (p->role == ROLE_GAIN || p->role == ROLE_BIAS) {
-            cr_expect_eq(m.mean, p->role == ROLE_GAIN, "%s", p->name);
+        if (p->role == PARAMS_ROLE_GAIN || p->role == PARAMS_ROLE_BIAS) {
+            cr_expect_eq(m.mean, p->role == PARAMS_ROLE_GAIN, "%s", p->name);
             cr_expect_eq(m.sigma, 0, "%s", p->name);
             continue;
         }
         if (p->kind == PARAMS_POSITION_EMBEDDING)
             continue;
         const bool residual = p->kind == PARAMS_PROJ || p->kind == PARAMS_FC_OUT;
-        const double sigma = p->role != ROLE_MATRIX ? 0.02
-                             : residual             ? 0.5 / sqrt((double)p->rows) / sqrt(16)
-                                                    : 0.5 / sqrt((double)p->rows);
+        const double sigma = p->role != PARAMS_ROLE_MATRIX ? 0.02
+                             : residual                    ? 0.5 / sqrt((double)p->rows) / sqrt(16)
+                                                           : 0.5 / sqrt((double)p->rows);
         const double root = sqrt((double)n);
         cr_expect_float_eq(m.mean, 0, 4.5 * sigma / root, "%s: mean %g", p->name, m.mean);
         cr_expect_float_eq(m.sigma, sigma, 4.5 * sigma / (sqrt(2) * root), "%s: deviation %g", p->name, m.sigma);

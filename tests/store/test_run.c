@@ -38,12 +38,11 @@ static void expect_failure(enum status found, enum status expected, const struct
     cr_assert_null(strchr(err->message, '\n'));
 }
 
-static void expect_found(enum status (*find)(char **, const char *, struct error *), const char *run,
-                         const char *expected)
+static void expect_found(const char *run, const char *expected)
 {
     struct error err;
     char *folder;
-    cr_assert_eq(find(&folder, run, &err), STATUS_OK, "%s", err.message);
+    cr_assert_eq(run_find(&folder, run, &err), STATUS_OK, "%s", err.message);
     cr_assert_str_eq(folder, expected);
     free(folder);
 }
@@ -74,11 +73,11 @@ Test(run, highest_complete_step_wins_and_numbers_are_numbers)
     expect_failure(run_find(&folder, run, &err), STATUS_FORMAT, &err, "neither a checkpoint");
     cr_assert_null(folder);
     make_step("step-000500");
-    expect_found(run_find, run, scratch_path("step-000500"));
+    expect_found(run, scratch_path("step-000500"));
     make_step("step-999999");
     make_step("step-1000000");
-    expect_found(run_find, run, scratch_path("step-1000000"));
-    expect_found(run_find, scratch_path("step-000500"), scratch_path("step-000500"));
+    expect_found(run, scratch_path("step-1000000"));
+    expect_found(scratch_path("step-000500"), scratch_path("step-000500"));
 }
 
 Test(run, what_only_looks_like_a_complete_step_is_ignored)
@@ -114,7 +113,7 @@ Test(run, what_only_looks_like_a_complete_step_is_ignored)
         make_step(names[i]);
     cr_assert_eq(symlink("step-000010", scratch_path("step-000800")), 0);
     cr_assert_eq(symlink("step-000902", scratch_path("latest")), 0);
-    expect_found(run_find, run, scratch_path("step-000010"));
+    expect_found(run, scratch_path("step-000010"));
 }
 
 Test(run, latest_by_its_own_path_is_the_step_it_points_to)
@@ -124,14 +123,14 @@ Test(run, latest_by_its_own_path_is_the_step_it_points_to)
     make_step("step-000020");
     cr_assert_eq(symlink("step-000010", scratch_path("latest")), 0);
     cr_assert_eq(symlink(scratch_path("step-000010"), scratch_path("elsewhere")), 0);
-    expect_found(run_find, scratch_path("latest"), scratch_path("step-000010"));
-    expect_found(run_find, scratch_path("latest/"), scratch_path("step-000010"));
-    expect_found(run_find, scratch_path("elsewhere"), scratch_path("elsewhere"));
+    expect_found(scratch_path("latest"), scratch_path("step-000010"));
+    expect_found(scratch_path("latest/"), scratch_path("step-000010"));
+    expect_found(scratch_path("elsewhere"), scratch_path("elsewhere"));
     cr_assert_eq(chdir(scratch_path("step-000010")), 0);
-    expect_found(run_find, ".", ".");
+    expect_found(".", ".");
     cr_assert_eq(chdir(scratch_folder()), 0);
-    expect_found(run_find, ".", "./step-000020");
-    expect_found(run_find, "latest", "./step-000010");
+    expect_found(".", "./step-000020");
+    expect_found("latest", "./step-000010");
     dir = run_of_checkpoint("step-000010");
     cr_assert_str_eq(dir, ".");
     free(dir);
@@ -143,7 +142,7 @@ Test(run, linked_run_directory_is_a_run)
     make_folder("real run", NULL, NULL);
     make_step("real run/step-000001");
     cr_assert_eq(symlink("real run", scratch_path("link")), 0);
-    expect_found(run_find, scratch_path("link"), scratch_path("link/step-000001"));
+    expect_found(scratch_path("link"), scratch_path("link/step-000001"));
 }
 
 Test(run, what_is_no_run_is_named)
@@ -153,25 +152,6 @@ Test(run, what_is_no_run_is_named)
     scratch_write(scratch_path("file"), "x", 1);
     expect_failure(run_find(&folder, scratch_path("missing"), &err), STATUS_OPEN, &err, "missing");
     expect_failure(run_find(&folder, scratch_path("file"), &err), STATUS_OPEN, &err, "is a file");
-    expect_failure(run_find_best(&folder, scratch_path("missing"), &err), STATUS_OPEN, &err, "missing");
-}
-
-Test(run, best_is_trusted_only_when_it_points_to_a_complete_step_here)
-{
-    const char *run = scratch_folder();
-    struct error err;
-    make_step("step-000010");
-    make_step("step-000020");
-    expect_found(run_find_best, run, scratch_path("step-000020"));
-    cr_assert_eq(run_link(run, 20, 10, &err), STATUS_OK, "%s", err.message);
-    expect_found(run_find_best, run, scratch_path("step-000010"));
-    expect_found(run_find_best, scratch_path("step-000020"), scratch_path("step-000020"));
-    cr_assert_eq(unlink(scratch_path("step-000010/model.safetensors")), 0);
-    expect_found(run_find_best, run, scratch_path("step-000020"));
-    cr_assert_eq(run_link(run, 20, 30, &err), STATUS_OK);
-    expect_found(run_find_best, run, scratch_path("step-000020"));
-    cr_assert_eq(commit_link(run, "best", "../step-000010", &err), STATUS_OK);
-    expect_found(run_find_best, run, scratch_path("step-000020"));
 }
 
 Test(run, links_follow_and_best_stays_when_it_is_not_given)
@@ -239,8 +219,8 @@ Test(run, force_moves_a_runs_own_names_aside_and_nothing_else)
     cr_assert_eq(run_create(dir, true, &err), STATUS_OK, "%s", err.message);
     cr_assert_eq(scratch_count(dir), 6);
     cr_assert_eq(scratch_count(scratch_path("old-1")), 8);
-    expect_found(run_find, scratch_path("old-1"), scratch_path("old-1/step-000020"));
-    expect_found(run_find_best, scratch_path("old-1"), scratch_path("old-1/step-000010"));
+    expect_found(scratch_path("old-1"), scratch_path("old-1/step-000020"));
+    expect_found(scratch_path("old-1/best"), scratch_path("old-1/step-000010"));
     char *text = scratch_read(scratch_path("notes.txt"), NULL);
     cr_assert_str_eq(text, "mine");
     free(text);
@@ -281,7 +261,7 @@ Test(run, prune_leaves_a_step_that_holds_a_folder_of_someones)
     make_step("step-000020");
     make_folder("step-000010/mine", NULL, NULL);
     expect_failure(run_prune(scratch_folder(), 1, 20, 20, &err), STATUS_WRITE, &err, "step-000010/mine");
-    expect_found(run_find, scratch_path("step-000010"), scratch_path("step-000010"));
+    expect_found(scratch_path("step-000010"), scratch_path("step-000010"));
 }
 
 Test(run, rewind_moves_later_steps_aside_and_mends_the_links)
@@ -303,7 +283,7 @@ Test(run, rewind_moves_later_steps_aside_and_mends_the_links)
     cr_assert_eq(moved, 1);
     expect_target("latest", "step-000100");
     cr_assert_not(scratch_exists(scratch_path("best")));
-    expect_found(run_find, dir, scratch_path("step-000100"));
+    expect_found(dir, scratch_path("step-000100"));
     cr_assert(scratch_exists(scratch_path("step-000200.old/model.safetensors")));
     cr_assert(scratch_exists(scratch_path("step-1000000.old/model.safetensors")));
     make_step("step-000200");

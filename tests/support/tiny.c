@@ -25,9 +25,9 @@ void tiny_make(struct tiny *t, const struct config *c, size_t micro, size_t B, s
         if (!p->present)
             continue;
         const double wide = 1 / sqrt((double)p->rows);
-        const double sigma = p->role == ROLE_EMBEDDING ? 0.7 : p->role == ROLE_MATRIX ? wide : 0.3;
+        const double sigma = p->role == PARAMS_ROLE_EMBEDDING ? 0.7 : p->role == PARAMS_ROLE_MATRIX ? wide : 0.3;
         site.layer = (uint32_t)i;
-        fill(t->model.params + p->offset, p->rows * p->cols, p->role == ROLE_GAIN, sigma, &site);
+        fill(t->model.params + p->offset, p->rows * p->cols, p->role == PARAMS_ROLE_GAIN, sigma, &site);
     }
     const size_t n = micro * B * T;
     t->tokens = malloc(n * sizeof *t->tokens);

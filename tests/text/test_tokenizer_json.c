@@ -113,9 +113,7 @@ Test(tokenizer_json, byte_alphabet_is_gpt2s)
 
 Test(tokenizer_json, config_states_context_and_keeps_blanks)
 {
-    struct tokenizer t;
-    tokenizer_make_bytes(&t);
-    json_t *json = tokenizer_config_json(&t, 256);
+    json_t *json = tokenizer_config_json(256);
     cr_assert_str_eq(json_string_value(json_object_get(json, "tokenizer_class")), "PreTrainedTokenizerFast");
     cr_assert(json_is_false(json_object_get(json, "clean_up_tokenization_spaces")));
     cr_assert_eq(json_integer_value(json_object_get(json, "model_max_length")), 256);

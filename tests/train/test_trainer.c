@@ -233,7 +233,7 @@ Test(trainer, decay_shrinks_matrices_and_nothing_else)
         for (size_t i = 0; i < with.model.table.count; i++) {
             const struct params_tensor *p = &with.model.table.tensor[i];
             const real *a = with.model.params + p->offset, *b = without.model.params + p->offset;
-            const bool matrix = p->role == ROLE_MATRIX || p->role == ROLE_HEAD;
+            const bool matrix = p->role == PARAMS_ROLE_MATRIX || p->role == PARAMS_ROLE_HEAD;
             kinds |= (size_t)1 << p->role;
             for (size_t k = 0; k < p->rows * p->cols; k++) {
                 const double was = 0.01 * (double)((p->offset + k) % 13 + 1), lost = matrix ? 1e-2 * 0.5 * was : 0;
@@ -287,7 +287,7 @@ Test(trainer, the_best_checkpoint_stays_and_keep_counts_the_newest)
         cr_assert_eq(rig.state.best_loss, rig.val_loss[best]);
         cr_assert(best_step > 0 && best_step < 12, "the run is meant to go astray after its best");
         char *folder, name[RUN_STEP_NAME_SIZE];
-        cr_assert_eq(run_find_best(&folder, rig.trainer.dir, &err), STATUS_OK);
+        cr_assert_eq(run_find(&folder, scratch_path("%s/best", dir), &err), STATUS_OK);
         run_step_name(name, best_step);
         cr_assert(strstr(folder, name), "%s", folder);
         free(folder);

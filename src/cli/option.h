@@ -1,6 +1,6 @@
 /* One row of a table of options (options.h), and the values it allows. */
-#ifndef CLI_SPEC_H
-#define CLI_SPEC_H
+#ifndef CLI_OPTION_H
+#define CLI_OPTION_H
 
 #include <jansson.h>
 #include <math.h>
@@ -10,14 +10,13 @@
 
 /* What the caller's field is. */
 enum option_type {
-    OPTION_FLAG,    /* bool: --name; --no-name too when it is saved or on by default */
-    OPTION_INTEGER, /* int64_t */
-    OPTION_SIZE,    /* size_t */
-    OPTION_SEED,    /* uint64_t, 0 .. 2^63 - 1 (what JSON readers hold) */
-    OPTION_NUMBER,  /* double, always finite */
-    OPTION_STRING,  /* const char *, NULL when unset */
-    OPTION_PATH,    /* ... that names a file or folder */
-    OPTION_CHOICE,  /* int: index into `choices` */
+    OPTION_FLAG,   /* bool: --name; --no-name too when it is saved or on by default */
+    OPTION_SIZE,   /* size_t */
+    OPTION_SEED,   /* uint64_t, 0 .. 2^63 - 1 (what JSON readers hold) */
+    OPTION_NUMBER, /* double, always finite */
+    OPTION_STRING, /* const char *, NULL when unset */
+    OPTION_PATH,   /* ... that names a file or folder */
+    OPTION_CHOICE, /* int: index into `choices` */
 };
 
 /* Limits of a number. Without one, every number of the type will do. */
@@ -31,7 +30,7 @@ struct option_range {
 #define OPTION_ABOVE(a)         {true, (a), INFINITY, true, false}
 #define OPTION_BETWEEN(a, b)    {true, (a), (b), false, false}
 #define OPTION_FROM_BELOW(a, b) {true, (a), (b), false, true}  /* a <= x < b */
-#define OPTION_ABOVE_TO(a, b)   {true, (a), (b), true, false}  /* a < x <= b */
+#define OPTION_INSIDE(a, b)     {true, (a), (b), true, true}   /* a < x < b */
 /* clang-format on */
 
 struct option_spec {
@@ -56,35 +55,35 @@ struct option_spec {
 #define OPTIONS_MAX 96 /* rows a table may have (asserted) */
 
 /* A value on its way into the caller's struct: the member that the type calls for. */
-struct spec_value {
+struct option_value {
     bool flag;
-    int64_t integer; /* sizes and seeds too: none exceeds INT64_MAX */
+    int64_t integer; /* sizes and seeds, 0 .. INT64_MAX */
     double number;
     const char *string; /* borrowed from the text or the JSON it came from */
     int choice;
 };
 
 /* True for OPTION_END. */
-bool spec_is_end(const struct option_spec *spec);
+bool option_is_end(const struct option_spec *spec);
 
 /* Whether --no-NAME exists. */
-bool spec_negatable(const struct option_spec *spec);
+bool option_negatable(const struct option_spec *spec);
 
 /* Type and range are checked; false, with *v undefined, when the value is not allowed. A flag's text is "true" or
  * "false". */
-bool spec_from_text(struct spec_value *v, const struct option_spec *spec, const char *text);
-bool spec_from_json(struct spec_value *v, const struct option_spec *spec, const json_t *json);
+bool option_from_text(struct option_value *v, const struct option_spec *spec, const char *text);
+bool option_from_json(struct option_value *v, const struct option_spec *spec, const json_t *json);
 
-/* Between a value and the field at spec->offset of `target`. spec_to_json gives a new reference, or NULL when memory
+/* Between a value and the field at spec->offset of `target`. option_to_json gives a new reference, or NULL when memory
  * is refused; an unset string is null. */
-void spec_store(void *target, const struct option_spec *spec, const struct spec_value *v);
-json_t *spec_to_json(const void *target, const struct option_spec *spec);
+void option_store(void *target, const struct option_spec *spec, const struct option_value *v);
+json_t *option_to_json(const void *target, const struct option_spec *spec);
 
 /* What an option may be, in words: "a whole number, 1 to 4095", "one of none, causal", "text". */
-#define SPEC_WORDS_SIZE 160
-void spec_expected(char out[SPEC_WORDS_SIZE], const struct option_spec *spec);
+#define OPTION_WORDS_SIZE 160
+void option_expected(char out[OPTION_WORDS_SIZE], const struct option_spec *spec);
 
 /* The limits alone: "1 to 4095", "above 0", "" when there are none. */
-void spec_limits(char out[SPEC_WORDS_SIZE], const struct option_spec *spec);
+void option_limits(char out[OPTION_WORDS_SIZE], const struct option_spec *spec);
 
 #endif
