@@ -22,21 +22,11 @@ static size_t lines(const char *text)
     return n;
 }
 
-/* One line, this status, and these words in it. */
-static void expect_refused(const struct program *p, int status, const char *says)
-{
-    cr_assert_eq(p->status, status, "%s%s", p->out, p->err);
-    cr_assert_eq(lines(p->err), 1, "one line: %s", p->err);
-    cr_assert_eq(strncmp(p->err, "nopeek: ", 8), 0);
-    cr_assert(strstr(p->err, says), "\"%s\" lacks \"%s\"", p->err, says);
-    cr_assert_eq(p->out_size, 0, "%s", p->out);
-}
-
 #define REFUSED(status, says, ...)                                                                                     \
     {                                                                                                                  \
         struct program refused_;                                                                                       \
         TINY_TRAIN(&refused_, __VA_ARGS__);                                                                            \
-        expect_refused(&refused_, status, says);                                                                       \
+        program_expect_refused(&refused_, status, says);                                                               \
         program_free(&refused_);                                                                                       \
     }
 
@@ -159,7 +149,7 @@ Test(cmd_train, a_text_that_cannot_be_learnt_from_is_one_line_and_nothing_is_wri
         REFUSED(1, "Permission denied", secret, "-o", RUN("run"))
     struct program p;
     PROGRAM(&p, "train", "-", "-o", RUN("run"));
-    expect_refused(&p, 1, "empty (0 bytes)");
+    program_expect_refused(&p, 1, "empty (0 bytes)");
     program_free(&p);
     cr_assert_not(scratch_exists(RUN("run")));
 }
@@ -206,7 +196,7 @@ Test(cmd_train, a_text_around_the_length_of_a_window_trains_when_it_can)
         train_on(&p, cases[i].n, cases[i].val_split, RUN(run));
         if (cases[i].train < 9) { /* a context of 8 and its last target */
             snprintf(says, sizeof says, "needs at least 9 symbols in the train part, found %zu", cases[i].train);
-            expect_refused(&p, 1, says);
+            program_expect_refused(&p, 1, says);
             cr_assert_not(scratch_exists(RUN(run)));
         } else {
             cr_assert_eq(p.status, 0, "%s", p.err);

@@ -67,3 +67,12 @@ void program_free(struct program *p)
     free(p->err);
     *p = (struct program){0};
 }
+
+void program_expect_refused(const struct program *p, int status, const char *says)
+{
+    cr_assert_eq(p->status, status, "%s%s", p->out, p->err);
+    cr_assert_eq(strncmp(p->err, "nopeek: ", 8), 0, "%s", p->err);
+    cr_assert_eq(strcspn(p->err, "\n") + 1, p->err_size, "one line: %s", p->err);
+    cr_assert(strstr(p->err, says), "\"%s\" lacks \"%s\"", p->err, says);
+    cr_assert_eq(p->out_size, 0, "%s", p->out);
+}

@@ -18,6 +18,9 @@ void program_shell(struct program *p, const char *line);
 
 void program_free(struct program *p);
 
+/* It was refused: this status, nothing on stdout, and on stderr one line, an error with the words `says` in it. */
+void program_expect_refused(const struct program *p, int status, const char *says);
+
 #define PROGRAM(p, ...) program_run((p), NULL, (const char *const[]){__VA_ARGS__, NULL})
 
 #endif
