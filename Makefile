@@ -30,7 +30,7 @@ CLANG_FORMAT ?= clang-format
 CLANG_TIDY ?= clang-tidy
 
 # The demo: everything that decides its length and quality.
-DEMO_TRAIN := data/bank.txt --block-size 256 --n-layer 3 --n-head 4 --n-embd 96 --batch-size 4 --steps 1800 --eval-interval 450
+DEMO_TRAIN := data/bank.txt --block-size 256 --n-layer 3 --n-head 4 --n-embd 96 --batch-size 4 --steps 1900 --eval-interval 475
 DEMO_EVAL := data/bank.txt --part val --stride 128
 DEMO_GENERATE := -n 600 --temperature 0.8
 
