@@ -96,6 +96,7 @@ const struct option_spec train_options_table[] = {
 
     OPTION_SECTION("Looking and saving"),
     {.name = "eval-interval", .type = OPTION_SIZE, FIELD(eval_interval), .metavar = "N", .fallback = "250",
+     .fallback_note = "250; 100 below 5000 symbols",
      .saved = "eval_interval",
      .help = "steps between evaluations (losses, leak check, heads, a sample, a checkpoint); 0: only at the end"},
     {.name = "eval-windows", .type = OPTION_SIZE, FIELD(eval_windows), .metavar = "N", .fallback = "240",
@@ -155,8 +156,18 @@ enum status train_options_suit(struct options *o, struct train_options *t, size_
     /* Few symbols want a small model and few passes, or it learns them by heart. */
     static const struct {
         size_t below;
-        struct preset_value values[8];
+        struct preset_value values[9];
     } sizes[] = {
+        {5000,
+         {{"n-layer", "2"},
+          {"n-head", "2"},
+          {"n-embd", "32"},
+          {"block-size", "32"},
+          {"batch-size", "12"},
+          {"steps", "600"},
+          {"eval-interval", "100"},
+          {"dropout", "0.1"},
+          {NULL, NULL}}},
         {20000,
          {{"n-layer", "2"},
           {"n-head", "2"},

@@ -251,7 +251,8 @@ void leak_describe(char *out, size_t size, const struct leak_report *r)
     append(out, size, "leak: ");
     const size_t listed = r->places < LEAK_PLACES ? r->places : LEAK_PLACES;
     if (!r->places)
-        append(out, size, "outside the blocks (embeddings or head)");
+        append(out, size, "in no block alone (embeddings, head, or more than %d positions into a block)",
+               LEAK_LOCATE_LONGEST);
     for (size_t i = 0; i < listed;)
         i = describe_run(out, size, r, i, listed);
     if (r->places > listed)

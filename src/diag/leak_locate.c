@@ -161,13 +161,10 @@ static void backward_leaks(struct leak_report *r, const struct trial *t)
     }
 }
 
-/* Long windows are searched over their first positions only: a block alone costs T passes a slice. */
-#define LONGEST 48
-
 enum status leak_locate(struct leak_report *r, const struct gpt *g, struct work *w, uint64_t seed, uint32_t step,
                         struct error *err)
 {
-    const size_t C = g->config.n_embd, T = w->T < LONGEST ? w->T : LONGEST;
+    const size_t C = g->config.n_embd, T = w->T < LEAK_LOCATE_LONGEST ? w->T : LEAK_LOCATE_LONGEST;
     struct trial t = {.g = g, .w = w, .T = T};
     t.x = malloc(T * C * sizeof(real));
     t.changed = malloc(T * C * sizeof(real));

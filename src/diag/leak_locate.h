@@ -5,6 +5,9 @@
 
 #include "diag/leak.h"
 
+/* Long windows are searched over their first positions only: a block alone costs a pass a position and slice. */
+#define LEAK_LOCATE_LONGEST 48
+
 /* Fills r->place. Each block runs on random rows x, then with rows from t on changed: the first operation, in order,
  * whose earlier rows change is at fault (attention: each head that does). A block whose forward pass is right runs
  * backward from each row in turn. If evaluation shows nothing, the same is tried with dropout. Only the first 48
