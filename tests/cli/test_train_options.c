@@ -79,7 +79,7 @@ Test(train_options, the_context_leaves_room_for_its_target)
     for (size_t symbols = 2; symbols < 70; symbols++) {
         PARSE("x");
         cr_assert_eq(train_options_suit(&options, &t, symbols, &err), STATUS_OK);
-        cr_assert_eq(t.block_size, symbols - 1 < 64 ? symbols - 1 : 64);
+        cr_assert_eq(t.block_size, symbols - 1 < 32 ? symbols - 1 : 32);
         done();
     }
     for (size_t symbols = 0; symbols < 2; symbols++) { /* refused later, with the counts */
