@@ -330,7 +330,7 @@ static enum status prepare_directory(struct session *s, char **resumed, struct e
     s->trainer.dir = *resumed;
     s->trainer.resumed = true;
     size_t moved;
-    const enum status status = run_rewind(*resumed, s->state.step, &moved, err);
+    const enum status status = run_rewind(*resumed, s->state.step, s->state.best_step, &moved, err);
     if (!status && moved)
         terminal_note(&s->notes, "%zu later checkpoint%s moved aside (.old)", moved, moved == 1 ? " was" : "s were");
     return status;

@@ -115,7 +115,7 @@ Test(trainer, so_it_does_from_before_the_first_step)
     train_ok(&rig);
     rig_free(&rig);
     train_whole("whole", 1);
-    cr_assert_eq(run_rewind(scratch_path("run"), 0, &moved, &err), STATUS_OK, "%s", err.message);
+    cr_assert_eq(run_rewind(scratch_path("run"), 0, 0, &moved, &err), STATUS_OK, "%s", err.message);
     cr_assert_eq(moved, 1);
     rig_resume(&rig, "run");
     cr_assert_eq(rig.state.step, 0);
