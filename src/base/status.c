@@ -39,8 +39,9 @@ enum status fail_within(struct error *err, enum status status, const char *forma
     va_start(args, format);
     const int used = vsnprintf(err->message, sizeof err->message, format, args);
     va_end(args);
-    if (used >= 0 && (size_t)used < sizeof err->message)
-        snprintf(err->message + used, sizeof err->message - (size_t)used, ": %s", inner);
+    if (used >= 0 && (size_t)used < sizeof err->message &&
+        snprintf(err->message + used, sizeof err->message - (size_t)used, ": %s", inner) < 0)
+        err->message[used] = '\0';
     cut_at_character(err->message, sizeof err->message);
     return status;
 }

@@ -52,7 +52,8 @@ static enum status check_fixed(const struct options *o, const json_t *saved, con
         const json_t *a = json_object_get(now, FIXED[i]), *b = json_object_get(saved, FIXED[i]);
         if (json_equal(a, b))
             continue;
-        char *given = json_dumps(a, JSON_ENCODE_ANY), *was = json_dumps(b, JSON_ENCODE_ANY);
+        char *given = json_dumps(a, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15)),
+             *was = json_dumps(b, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
         const size_t used = strlen(differences);
         snprintf(differences + used, sizeof differences - used, "%s%s is %s there and %s here", used ? ", " : "",
                  FIXED[i], was ? was : "unset", given ? given : "unset");
@@ -330,7 +331,7 @@ static enum status prepare_directory(struct session *s, char **resumed, struct e
     s->trainer.dir = *resumed;
     s->trainer.resumed = true;
     size_t moved;
-    const enum status status = run_rewind(*resumed, s->state.step, &moved, err);
+    const enum status status = run_rewind(*resumed, s->state.step, s->state.best_step, &moved, err);
     if (!status && moved)
         terminal_note(&s->notes, "%zu later checkpoint%s moved aside (.old)", moved, moved == 1 ? " was" : "s were");
     return status;
@@ -369,7 +370,7 @@ static enum status show_result(struct session *s, struct error *err)
     }
     fflush(stdout);
     terminal_note(&s->notes, "%s after step %zu, %s of training; best at step %zu",
-                  t->state->step == settings->schedule.steps ? "done" : "stopped", t->state->step,
+                  t->state->step >= settings->schedule.steps ? "done" : "stopped", t->state->step,
                   human_duration(time, t->state->seconds),
                   t->state->best_step == STATE_NO_STEP ? t->state->step : t->state->best_step);
     if (t->state->leaky)

@@ -1,11 +1,11 @@
 #include "cli/saved.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "io/commit.h"
+#include "io/mapped.h"
 #include "io/metrics.h"
 #include "store/run.h"
 
@@ -67,14 +67,14 @@ double saved_val_split(const struct saved *s, double otherwise)
     return json_is_number(value) && split >= 0 && split < 1 ? split : otherwise;
 }
 
-static json_t *last_record(FILE *f, const char *kind, json_int_t through)
+static json_t *last_record(const struct mapped *log, const char *kind, json_int_t through)
 {
     json_t *last = NULL;
-    char *line = NULL;
-    size_t room = 0;
-    ssize_t n;
-    while ((n = getline(&line, &room, f)) > 0) {
-        json_t *record = json_loadb(line, (size_t)n, 0, NULL);
+    const char *line = (const char *)log->bytes, *const end = line + log->size;
+    while (line < end) {
+        const char *newline = memchr(line, '\n', (size_t)(end - line));
+        const char *next = newline ? newline + 1 : end;
+        json_t *record = json_loadb(line, (size_t)(next - line), 0, NULL);
         const char *its_kind = json_string_value(json_object_get(record, "kind"));
         if (its_kind && strcmp(its_kind, kind) == 0 && json_is_integer(json_object_get(record, "step")) &&
             json_integer_value(json_object_get(record, "step")) <= through) {
@@ -82,8 +82,8 @@ static json_t *last_record(FILE *f, const char *kind, json_int_t through)
             last = json_incref(record);
         }
         json_decref(record);
+        line = next;
     }
-    free(line);
     return last;
 }
 
@@ -94,11 +94,13 @@ json_t *saved_record(const struct saved *s, const char *kind)
     char *path = commit_join(s->run, METRICS_FILE);
     if (!path)
         return NULL;
-    FILE *f = fopen(path, "rb");
+    struct mapped log;
+    struct error ignored;
+    const enum status status = mapped_open(&log, path, &ignored);
     free(path);
-    if (!f)
+    if (status != STATUS_OK || log.size == 0)
         return NULL;
-    json_t *record = last_record(f, kind, (json_int_t)s->state.step);
-    fclose(f);
+    json_t *record = last_record(&log, kind, (json_int_t)s->state.step);
+    mapped_close(&log);
     return record;
 }

@@ -133,7 +133,7 @@ static enum status run(struct leak_report *r, const struct check *c, enum leak_e
         return STATUS_OK;
     const size_t wanted = (c->T - 1 + c->B - 1) / c->B, least = c->B == 1 && c->T > 2 ? 2 : 1;
     size_t rounds = effort == LEAK_QUICK ? 1 : wanted < FULL_PAIRS ? wanted : FULL_PAIRS;
-    if (effort == LEAK_FULL && rounds < least)
+    if (rounds < least)
         rounds = least;
     /* Without dropout training computes what evaluation does. A quick look takes one pair in evaluation and one
      * gradient as in training; a full one takes both of both. */

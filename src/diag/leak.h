@@ -49,7 +49,8 @@ struct leak_report {
 
 /* How much to do. */
 enum leak_effort {
-    LEAK_QUICK, /* one perturbed pair of passes and one gradient pass: at every evaluation */
+    LEAK_QUICK, /* one perturbed pair of passes and one gradient pass (two when a batch is one row, so that t = 1
+                   and T - 1 are always tried): at every evaluation */
     LEAK_FULL,  /* as many t as 16 pairs reach (t = 1 and T - 1 always), gradients likewise, with and without
                    dropout: before the first step */
 };

@@ -422,18 +422,26 @@ static enum status move_later_steps(size_t *moved, const char *dir, size_t step,
     return s;
 }
 
-enum status run_rewind(const char *dir, size_t step, size_t *moved, struct error *err)
+static void remove_dangling_best(const char *dir)
+{
+    if (!is_link(dir, "best") || linked_step(dir, "best") != STATE_NO_STEP)
+        return;
+    char *best = commit_join(dir, "best");
+    if (best)
+        unlink(best);
+    free(best);
+}
+
+enum status run_rewind(const char *dir, size_t step, size_t best_step, size_t *moved, struct error *err)
 {
     *moved = 0;
-    enum status s = move_later_steps(moved, dir, step, err);
-    if (s != STATUS_OK || *moved == 0)
+    const enum status s = move_later_steps(moved, dir, step, err);
+    if (s != STATUS_OK)
         return s;
-    if (is_link(dir, "best") && linked_step(dir, "best") == STATE_NO_STEP) {
-        char *best = commit_join(dir, "best");
-        if (!best)
-            return fail_memory(err, dir);
-        unlink(best);
-        free(best);
-    }
-    return run_link(dir, step, STATE_NO_STEP, err); /* syncs the folder too */
+    remove_dangling_best(dir);
+    /* Also when nothing was moved: whoever saved this step may have died before the links. */
+    char name[RUN_STEP_NAME_SIZE];
+    run_step_name(name, best_step);
+    const bool has_best = best_step != STATE_NO_STEP && is_step_folder(dir, name, true);
+    return run_link(dir, step, has_best ? best_step : STATE_NO_STEP, err); /* syncs the folder too */
 }

@@ -34,9 +34,10 @@ enum status run_link(const char *dir, size_t latest_step, size_t best_step, stru
 enum status run_prune(const char *dir, size_t keep, size_t latest_step, size_t best_step, struct error *err);
 
 /* Before resuming from `step`: checkpoints of higher steps, left from an abandoned timeline, are moved aside
- * (step-NNNNNN.old). Returns in *moved how many; when some were, latest points at `step` again and best, should its
- * target be among them, is removed. STATUS_OPEN, STATUS_WRITE, STATUS_MEMORY. */
-enum status run_rewind(const char *dir, size_t step, size_t *moved, struct error *err);
+ * (step-NNNNNN.old). Returns in *moved how many. Then latest points at `step`, and best at best_step when that is a
+ * complete step of this run ((size_t)-1: none is known); a best whose target is gone is removed. So links that a save
+ * was killed before making are made here. STATUS_OPEN, STATUS_WRITE, STATUS_MEMORY. */
+enum status run_rewind(const char *dir, size_t step, size_t best_step, size_t *moved, struct error *err);
 
 /* "DIR/step-000500" of a checkpoint folder path gives the run directory DIR (allocated), or NULL when the
  * folder's name is no step, or memory is refused. */

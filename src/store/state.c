@@ -8,8 +8,7 @@
 
 static const char *const NO_MEMORY = "the run's state was refused memory";
 
-/* A path as JSON can hold it. One that is no UTF-8 loses its odd bytes: resuming will not find it, and asks for it. */
-static json_t *path_string(const char *path)
+json_t *state_path_json(const char *path)
 {
     json_t *string = json_string(path);
     if (string)
@@ -27,7 +26,7 @@ json_t *state_to_json(const struct state *s)
 {
     json_t *paths = json_array();
     for (size_t i = 0; i < s->n_texts; i++)
-        if (json_array_append_new(paths, path_string(s->text[i])) != 0) {
+        if (json_array_append_new(paths, state_path_json(s->text[i])) != 0) {
             json_decref(paths);
             return NULL;
         }

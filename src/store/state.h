@@ -40,4 +40,8 @@ enum status state_set_check(struct state *s, const char *verdict, struct error *
 
 void state_free(struct state *s);
 
+/* A path as JSON can hold it. One that is no UTF-8 gets ? for its odd bytes: resuming will not find it, and asks for
+ * it. NULL when memory is refused. */
+json_t *state_path_json(const char *path);
+
 #endif

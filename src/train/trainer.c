@@ -357,6 +357,12 @@ enum status trainer_run(struct trainer *t, struct error *err)
     size_t end = s->schedule.steps;
     if (s->stop_after && s->stop_after < end)
         end = s->stop_after;
+    if (!status && first >= end) {
+        char line[160];
+        snprintf(line, sizeof line,
+                 "nothing to do: step %zu is done and the run ends at step %zu (--steps, --stop-after)", first, end);
+        t->events.note(t->events.context, line);
+    }
     if (!status)
         status = loop(t, &learner, end, err);
     struct error closing;

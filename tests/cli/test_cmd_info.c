@@ -65,6 +65,19 @@ Test(cmd_info, json_says_the_same)
     program_free(&p);
 }
 
+Test(cmd_info, json_names_a_place_that_is_no_utf8)
+{
+    const struct tiny_run r = make("r\xFFn", false, false);
+    struct program p;
+    PROGRAM(&p, "info", r.dir, "--json");
+    cr_assert_eq(p.status, 0, "%s", p.err);
+    json_t *o = json_loads(p.out, 0, NULL);
+    const char *place = json_string_value(json_object_get(o, "checkpoint"));
+    cr_assert(place && strstr(place, "r?n/step-000007"), "%s", p.out);
+    json_decref(o);
+    program_free(&p);
+}
+
 Test(cmd_info, a_leaky_run_is_marked)
 {
     const struct tiny_run r = make("run", true, false);

@@ -163,6 +163,21 @@ Test(cmd_train_resume, a_run_that_is_done_can_be_lengthened)
     cr_assert(rig_has_step("run", 30));
 }
 
+Test(cmd_train_resume, where_nothing_is_left_to_do_it_says_so_and_points_the_links_at_the_last_step)
+{
+    struct program p;
+    TINY_TRAIN_OK(tiny_train_text(), "-o", RUN("run"), "--keep", "0", "--save-every", "1");
+    /* killed between the last checkpoint and its links */
+    cr_assert(unlink(RUN("run/latest")) == 0 && symlink("step-000019", RUN("run/latest")) == 0);
+    TINY_TRAIN(&p, "--resume", RUN("run"), "--steps", "10");
+    cr_assert_eq(p.status, 0, "%s", p.err);
+    cr_assert(strstr(p.err, "nothing to do: step 20 is done and the run ends at step 10"), "%s", p.err);
+    program_free(&p);
+    char target[32] = "";
+    cr_assert_gt(readlink(RUN("run/latest"), target, sizeof target - 1), 0);
+    cr_assert_str_eq(target, "step-000020");
+}
+
 /* ---- what cannot be written ---- */
 
 Test(cmd_train_resume, a_file_that_cannot_grow_is_one_line_and_the_checkpoint_before_stays)
@@ -206,11 +221,13 @@ Test(cmd_train_resume, a_place_that_cannot_be_written_is_one_line)
 Test(cmd_train_resume, other_settings_are_refused_with_both_values)
 {
     TINY_TRAIN_OK(tiny_train_text(), "-o", RUN("run"), "--stop-after", "2");
+    TINY_TRAIN_OK(tiny_train_text(), "-o", RUN("split"), "--stop-after", "2", "--val-split", "0.3");
     REFUSED(2, "n_embd is 8 there and 16 here", "--resume", RUN("run"), "--n-embd", "16")
     REFUSED(2, "block_size is 8 there and 4 here", "--resume", RUN("run"), "--block-size", "4")
     REFUSED(2, "seed is 1 there and 2 here", "--resume", RUN("run"), "--seed", "2")
     REFUSED(2, "dropout is 0.0 there and 0.5 here, bias is false there and true here", "--resume", RUN("run"), "--bias",
             "--dropout", "0.5")
+    REFUSED(2, "val_split is 0.3 there and 0.1 here", "--resume", RUN("split"), "--val-split", "0.1")
     REFUSED(2, "mask is \"causal\" there and \"none\" here", "--resume", RUN("run"), "--mask", "none")
     REFUSED(2, "tokens is \"char\" there and \"byte\" here", "--resume", RUN("run"), "--tokens", "byte")
     REFUSED(2, "grad_accum is 1 there and 3 here", "--resume", RUN("run"), "--grad-accum", "3")

@@ -3,6 +3,8 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "support/scratch.h"
 #include "support/tiny_run.h"
@@ -56,6 +58,19 @@ Test(saved, records_end_with_the_checkpoint_and_broken_lines_are_passed_over)
     cr_assert_null(saved_record(&s, "other"));
     json_decref(step);
     json_decref(eval);
+    saved_close(&s);
+}
+
+Test(saved, a_pipe_in_place_of_the_log_is_not_waited_for)
+{
+    const struct tiny_run r = make(false, false);
+    char path[2048];
+    snprintf(path, sizeof path, "%s/metrics.jsonl", r.dir);
+    struct saved s;
+    struct error err;
+    cr_assert_eq(saved_open(&s, r.dir, &err), STATUS_OK);
+    cr_assert(unlink(path) == 0 && mkfifo(path, 0600) == 0);
+    cr_assert_null(saved_record(&s, "step"));
     saved_close(&s);
 }
 

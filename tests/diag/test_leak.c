@@ -346,6 +346,20 @@ Test(leak, a_full_check_tries_every_position)
     }
 }
 
+Test(leak, a_quick_check_tries_the_first_and_the_last_position_in_a_batch_of_one_too)
+{
+    for (size_t B = 1; B <= 2; B++)
+        for (size_t peek = 0; peek < 15; peek += 14) {
+            const struct shape s = {1, 1, 16, 16, 5, B, .bias = true};
+            struct tiny t;
+            make(&t, &s);
+            plant_at(&t, peek);
+            check(&t, LEAK_QUICK, 0);
+            cr_assert(report.suffix_leaks && report.gradient_leaks, "B %zu: row %zu: %s", B, peek, verdict());
+            tiny_free(&t);
+        }
+}
+
 Test(leak, what_cannot_be_judged_is_an_error)
 {
     const struct shape s = {2, 2, 8, 6, 7, 2, .bias = false};

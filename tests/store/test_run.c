@@ -274,12 +274,12 @@ Test(run, rewind_moves_later_steps_aside_and_mends_the_links)
     make_step("step-1000000");
     make_folder("step-000300", NULL, NULL);
     cr_assert_eq(run_link(dir, 1000000, 200, &err), STATUS_OK);
-    cr_assert_eq(run_rewind(dir, 1000000, &moved, &err), STATUS_OK);
+    cr_assert_eq(run_rewind(dir, 1000000, 200, &moved, &err), STATUS_OK);
     cr_assert_eq(moved, 0);
-    cr_assert_eq(run_rewind(dir, 200, &moved, &err), STATUS_OK, "%s", err.message);
+    cr_assert_eq(run_rewind(dir, 200, 200, &moved, &err), STATUS_OK, "%s", err.message);
     cr_assert_eq(moved, 2);
     expect_target("best", "step-000200");
-    cr_assert_eq(run_rewind(dir, 100, &moved, &err), STATUS_OK, "%s", err.message);
+    cr_assert_eq(run_rewind(dir, 100, NONE, &moved, &err), STATUS_OK, "%s", err.message);
     cr_assert_eq(moved, 1);
     expect_target("latest", "step-000100");
     cr_assert_not(scratch_exists(scratch_path("best")));
@@ -287,9 +287,25 @@ Test(run, rewind_moves_later_steps_aside_and_mends_the_links)
     cr_assert(scratch_exists(scratch_path("step-000200.old/model.safetensors")));
     cr_assert(scratch_exists(scratch_path("step-1000000.old/model.safetensors")));
     make_step("step-000200");
-    cr_assert_eq(run_rewind(dir, 100, &moved, &err), STATUS_OK);
+    cr_assert_eq(run_rewind(dir, 100, NONE, &moved, &err), STATUS_OK);
     cr_assert(scratch_exists(scratch_path("step-000200.old-2/model.safetensors")));
-    expect_failure(run_rewind(scratch_path("missing"), 1, &moved, &err), STATUS_OPEN, &err, "missing");
+    expect_failure(run_rewind(scratch_path("missing"), 1, NONE, &moved, &err), STATUS_OPEN, &err, "missing");
+}
+
+Test(run, rewind_makes_the_links_that_a_save_was_killed_before)
+{
+    struct error err;
+    size_t moved;
+    const char *dir = scratch_folder();
+    make_step("step-000100");
+    make_step("step-000200");
+    cr_assert_eq(run_link(dir, 100, 100, &err), STATUS_OK);
+    cr_assert_eq(run_rewind(dir, 200, 200, &moved, &err), STATUS_OK, "%s", err.message);
+    cr_assert_eq(moved, 0);
+    expect_target("latest", "step-000200");
+    expect_target("best", "step-000200");
+    cr_assert_eq(run_rewind(dir, 200, 150, &moved, &err), STATUS_OK, "%s", err.message);
+    expect_target("best", "step-000200"); /* 150 is gone: no reason to let go of one that is there */
 }
 
 Test(run, checkpoint_knows_its_run)

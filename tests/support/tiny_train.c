@@ -2,6 +2,7 @@
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -78,6 +79,8 @@ pid_t tiny_train_start(const char *const *words)
     if (child == 0) {
         dup2(out, 1);
         dup2(err, 2);
+        signal(SIGINT, SIG_DFL); /* ignored where the tests run in the background, */
+        signal(SIGHUP, SIG_DFL); /* or under nohup */
         execv(NOPEEK_BINARY, (char *const *)argv);
         _exit(127);
     }
