@@ -37,7 +37,7 @@ const struct option_spec train_options_table[] = {
      .fallback_note = "by text", .range = OPTION_BETWEEN(1, 1073741824), .saved = "block_size",
      .help = "context: how many symbols the model sees at once"},
     {.name = "dropout", .type = OPTION_NUMBER, FIELD(dropout), .metavar = "P", .fallback = "0",
-     .range = OPTION_FROM_BELOW(0, 1), .saved = "dropout",
+     .fallback_note = "0.1 below 200000 symbols, else 0", .range = OPTION_FROM_BELOW(0, 1), .saved = "dropout",
      .help = "share of numbers dropped in training: embeddings, attention weights, both branches"},
     {.name = "bias", .type = OPTION_FLAG, FIELD(bias), .saved = "bias",
      .help = "biases in linear layers and LayerNorms (default: none)"},

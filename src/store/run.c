@@ -379,8 +379,9 @@ enum status run_link(const char *dir, size_t latest_step, size_t best_step, stru
     const enum status s = commit_link(dir, "latest", name, err);
     if (s != STATUS_OK || best_step == STATE_NO_STEP)
         return s;
+    /* The best step of a run that went back to an earlier one may have been pruned since. */
     run_step_name(name, best_step);
-    return commit_link(dir, "best", name, err);
+    return is_step_folder(dir, name, true) ? commit_link(dir, "best", name, err) : STATUS_OK;
 }
 
 enum status run_prune(const char *dir, size_t keep, size_t latest_step, size_t best_step, struct error *err)

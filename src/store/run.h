@@ -25,8 +25,8 @@ enum status run_create(const char *dir, bool force, struct error *err);
  * RUN/step-NNNNNN. STATUS_OPEN, STATUS_FORMAT (no checkpoint yet), STATUS_MEMORY. */
 enum status run_find(char **folder, const char *run, struct error *err);
 
-/* Points latest, and best when best_step is not STATE_NO_STEP (state.h), at their steps. STATUS_WRITE, STATUS_MEMORY.
- */
+/* Points latest, and best when best_step is not STATE_NO_STEP (state.h) and is there, at their steps. STATUS_WRITE,
+ * STATUS_MEMORY. */
 enum status run_link(const char *dir, size_t latest_step, size_t best_step, struct error *err);
 
 /* Removes the oldest complete steps until `keep` remain (0 keeps all), never latest_step or best_step. STATUS_OPEN,

@@ -157,11 +157,21 @@ Test(run, what_is_no_run_is_named)
 Test(run, links_follow_and_best_stays_when_it_is_not_given)
 {
     struct error err;
+    make_step("step-000250");
     cr_assert_eq(run_link(scratch_folder(), 500, 250, &err), STATUS_OK, "%s", err.message);
     cr_assert_eq(run_link(scratch_folder(), 1000000, NONE, &err), STATUS_OK, "%s", err.message);
     expect_target("latest", "step-1000000");
     expect_target("best", "step-000250");
-    cr_assert_eq(scratch_count(scratch_folder()), 2);
+    cr_assert_eq(scratch_count(scratch_folder()), 3);
+}
+
+Test(run, best_is_never_pointed_at_a_step_that_is_gone)
+{
+    struct error err;
+    make_step("step-000500");
+    cr_assert_eq(run_link(scratch_folder(), 500, 250, &err), STATUS_OK, "%s", err.message);
+    expect_target("latest", "step-000500");
+    cr_assert(!scratch_exists(scratch_path("best")));
 }
 
 Test(run, create_makes_parents_and_leaves_nothing_behind)
