@@ -75,6 +75,13 @@ void team_run(int threads, void (*work)(const struct lane *lane, void *context),
     work(&lane_alone, context);
 }
 
+void team_end(void)
+{
+#if defined(_OPENMP) && (defined(__clang__) || __GNUC__ >= 9) /* older runtimes have no such call */
+    omp_pause_resource_all(omp_pause_hard);
+#endif
+}
+
 #ifdef __linux__
 /* A container's CPU quota (cgroup v2, then v1), rounded up; 0 when there is none. */
 static int cgroup_cores(void)

@@ -33,6 +33,9 @@ void lane_barrier(const struct lane *lane);
  * kept: see team_lanes. Not to be nested. */
 void team_run(int threads, void (*work)(const struct lane *lane, void *context), void *context);
 
+/* Lets the threads that wait for more work go: for the end of a program, so that nothing is left held. */
+void team_end(void);
+
 /* How many lanes team_run(threads, ...) will really run. */
 int team_lanes(int threads);
 

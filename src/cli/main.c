@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/team.h"
 #include "cli/command.h"
 #include "cli/help.h"
 #include "cli/version.h"
@@ -125,5 +126,9 @@ int main(int argc, char **argv)
     }
     int status = 0;
     const struct command *c = find(name, &status);
-    return c ? finish(run(c, argc - 1, argv + 1)) : status;
+    if (!c)
+        return status;
+    status = run(c, argc - 1, argv + 1);
+    team_end();
+    return finish(status);
 }

@@ -105,6 +105,17 @@ Test(team, a_barrier_shows_each_lane_what_the_others_wrote)
     }
 }
 
+Test(team, threads_that_were_let_go_come_again)
+{
+    for (int round = 0; round < 3; round++) {
+        struct tally t = {0};
+        team_run(3, write_then_read, &t);
+        team_end();
+        for (int i = 0; i < 3; i++)
+            cr_assert_eq(t.sum[i], 0);
+    }
+}
+
 Test(team, no_threads_is_a_bug_caught, .signal = SIGABRT)
 {
     struct tally t = {0};
