@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <math.h>
 
+#include "kernels/attention_fault.h"
+
 struct attention_interval attention_keys(enum attention_rule rule, size_t T_q, size_t T_k, size_t i)
 {
     assert(rule == ATTENTION_CAUSAL || rule == ATTENTION_FULL);
@@ -26,7 +28,7 @@ void attention_summary(double *normalised, double *max_score, const struct atten
         for (size_t b = 0; b < s->B; b++)
             for (size_t i = 0; i < s->T_q; i++) {
                 const size_t row = (b * s->H + h) * s->T_q + i;
-                const struct attention_interval keys = attention_keys(s->rules[h], s->T_q, s->T_k, i);
+                const struct attention_interval keys = attention_fault_keys(s, h, ATTENTION_SCORES, i);
                 const size_t visible = keys.end - keys.begin;
                 if (!isnan(max) && !(rows->max_score[row] <= max)) /* NaN stays once it is there */
                     max = rows->max_score[row];

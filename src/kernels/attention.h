@@ -20,6 +20,22 @@ enum attention_rule {
     ATTENTION_FULL,   /* everything, future included */
 };
 
+/* Mistakes that can be planted, to see that they are found: attention_fault.h. */
+enum attention_fault {
+    ATTENTION_FAULT_NONE,
+    ATTENTION_FAULT_NO_MASK,           /* every key is seen */
+    ATTENTION_FAULT_TRANSPOSED,        /* the triangle the wrong way round: itself and what comes after */
+    ATTENTION_FAULT_ONE_AHEAD,         /* diagonal off by one: i + 1 is seen too */
+    ATTENTION_FAULT_NOT_ITSELF,        /* diagonal masked too: the first query sees nothing */
+    ATTENTION_FAULT_AFTER_SOFTMAX,     /* weights are masked, not scores: rows do not sum to 1 */
+    ATTENTION_FAULT_RENORMALISED,      /* ... and divided by what is left of their sum */
+    ATTENTION_FAULT_MINUS_1E4,         /* -1e4 is added to the scores of hidden keys */
+    ATTENTION_FAULT_MINUS_1E9,         /* -1e9 is */
+    ATTENTION_FAULT_FORWARD_UNMASKED,  /* no mask forward, the right one backward */
+    ATTENTION_FAULT_BACKWARD_UNMASKED, /* the right mask forward, none on the gradient of the scores */
+};
+#define ATTENTION_EVERY_HEAD ((size_t)-1)
+
 /* Sizes and strides, in reals. Batch row b, position t, head h of q is the hs numbers from
  * q + b * q_batch + t * q_stride + h * hs; likewise k, v, y. Head h reads key/value head
  * h / (H / H_kv). Queries are aligned to the end of the keys: query i stands at position
@@ -30,6 +46,8 @@ struct attention_shape {
     size_t q_stride, k_stride, v_stride, y_stride;
     real scale;                       /* usually 1 / sqrt(hs) */
     const enum attention_rule *rules; /* (H): one per head */
+    enum attention_fault fault;       /* planted, in this head or in ATTENTION_EVERY_HEAD */
+    size_t fault_head;
 };
 
 /* Per row, each (B,H,T_q). A row that sees no key has lse = max_score = -INFINITY, entropy 0, y 0. */

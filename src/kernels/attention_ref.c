@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "kernels/attention_fault.h"
 #include "kernels/gemm.h"
 #include "kernels/softmax.h"
 #include "kernels/vmath.h"
@@ -20,14 +21,14 @@ size_t attention_ref_scratch(const struct attention_shape *s)
  * A plain product would multiply the zeros of w with every x_j, and zero times NaN is NaN: so keys that all ROWS
  * queries of a strip see go through gemm, and the few others through a loop over exactly those that are visible.
  *   out (T_q,hs) by ld_out   w (T_q,T_k)   x (T_k,hs) by ld_x */
-static void visible_product(real *out, size_t ld_out, const real *w, const real *x, size_t ld_x, real alpha,
-                            enum attention_rule rule, const struct attention_shape *s)
+static void visible_product(real *out, size_t ld_out, const real *w, const real *x, size_t ld_x, real alpha, size_t h,
+                            enum attention_stage stage, const struct attention_shape *s)
 {
     for (size_t i0 = 0; i0 < s->T_q; i0 += ROWS) {
         const size_t i1 = i0 + ROWS < s->T_q ? i0 + ROWS : s->T_q;
-        struct attention_interval common = attention_keys(rule, s->T_q, s->T_k, i0);
+        struct attention_interval common = attention_fault_keys(s, h, stage, i0);
         for (size_t i = i0 + 1; i < i1; i++) {
-            const struct attention_interval keys = attention_keys(rule, s->T_q, s->T_k, i);
+            const struct attention_interval keys = attention_fault_keys(s, h, stage, i);
             common.begin = keys.begin > common.begin ? keys.begin : common.begin;
             common.end = keys.end < common.end ? keys.end : common.end;
         }
@@ -36,7 +37,7 @@ static void visible_product(real *out, size_t ld_out, const real *w, const real 
         gemm(GEMM_PLAIN, GEMM_PLAIN, i1 - i0, s->hs, common.end - common.begin, alpha, w + i0 * s->T_k + common.begin,
              s->T_k, x + common.begin * ld_x, ld_x, 0, out + i0 * ld_out, ld_out);
         for (size_t i = i0; i < i1; i++) {
-            const struct attention_interval keys = attention_keys(rule, s->T_q, s->T_k, i);
+            const struct attention_interval keys = attention_fault_keys(s, h, stage, i);
             for (size_t j = keys.begin; j < keys.end; j++) {
                 if (j == common.begin)
                     j = common.end;
@@ -54,18 +55,21 @@ static void head_forward(real *y, const struct attention_rows *rows, real *p, co
                          const real *v, const struct attention_shape *s, const struct dropout *drop, size_t b, size_t h,
                          real *scratch)
 {
-    const enum attention_rule rule = s->rules[h];
     const size_t T_k = s->T_k;
     /* S = scale Q K^T; entries that the rule hides are computed and never read */
     gemm(GEMM_PLAIN, GEMM_TRANSPOSED, s->T_q, T_k, s->hs, s->scale, q, s->q_stride, k, s->k_stride, 0, p, T_k);
     /* P = softmax(S) over visible keys, exactly 0 elsewhere */
     for (size_t i = 0; i < s->T_q; i++) {
-        const struct attention_interval keys = attention_keys(rule, s->T_q, T_k, i);
+        const struct attention_interval keys = attention_fault_keys(s, h, ATTENTION_SCORES, i);
         real *p_i = p + i * T_k;
-        const size_t row = (b * s->H + h) * s->T_q + i;
+        attention_fault_scores(p_i, s, h, i);
         const struct softmax_stats stats = softmax_row(p_i + keys.begin, keys.end - keys.begin);
         memset(p_i, 0, keys.begin * sizeof *p_i);
         memset(p_i + keys.end, 0, (T_k - keys.end) * sizeof *p_i);
+        attention_fault_weights(p_i, s, h, i);
+        if (!rows)
+            continue;
+        const size_t row = (b * s->H + h) * s->T_q + i;
         rows->lse[row] = stats.lse;
         rows->entropy[row] = stats.entropy;
         rows->max_score[row] = stats.max;
@@ -78,7 +82,7 @@ static void head_forward(real *y, const struct attention_rows *rows, real *p, co
             scratch[i] *= p[i];
         kept = scratch;
     }
-    visible_product(y, s->y_stride, kept, v, s->v_stride, 1, rule, s);
+    visible_product(y, s->y_stride, kept, v, s->v_stride, 1, h, ATTENTION_VALUES, s);
 }
 
 void attention_ref_forward(const struct lane *lane, real *restrict y, const struct attention_rows *rows,
@@ -103,7 +107,6 @@ static void head_backward(real *dq, real *dk, real *dv, const real *dy, const re
                           const real *v, const struct attention_shape *s, const struct dropout *drop, size_t b,
                           size_t h, real *scratch, bool first_of_group)
 {
-    const enum attention_rule rule = s->rules[h];
     const size_t T_k = s->T_k;
     const real accumulate = first_of_group ? 0 : 1;
     real *ds = scratch, *mask = scratch + s->T_q * T_k;
@@ -112,7 +115,7 @@ static void head_backward(real *dq, real *dk, real *dv, const real *dy, const re
     if (drop)
         dropout_mask(mask, drop, b, h, 0, s->T_q * T_k);
     for (size_t i = 0; i < s->T_q; i++) {
-        const struct attention_interval keys = attention_keys(rule, s->T_q, T_k, i);
+        const struct attention_interval keys = attention_fault_keys(s, h, ATTENTION_BACKWARD, i);
         const real *p_i = p + i * T_k;
         real *ds_i = ds + i * T_k, *mask_i = mask + i * T_k;
         if (drop)
@@ -120,21 +123,26 @@ static void head_backward(real *dq, real *dk, real *dv, const real *dy, const re
                 ds_i[j] = mask_i[j] == 0 ? 0 : ds_i[j] * mask_i[j]; /* now dP */
         /* forward: P = softmax(S), so dS_ij = P_ij (dP_ij - sum_k P_ik dP_ik) */
         const real mean = vmath_dot(p_i + keys.begin, ds_i + keys.begin, keys.end - keys.begin);
-        for (size_t j = keys.begin; j < keys.end; j++)
-            ds_i[j] = p_i[j] * (ds_i[j] - mean);
-        memset(ds_i, 0, keys.begin * sizeof *ds_i);
-        memset(ds_i + keys.end, 0, (T_k - keys.end) * sizeof *ds_i);
+        if (!attention_fault_hidden_ds(ds_i, p_i, mean, q + i * s->q_stride, k, s, h, i)) {
+            for (size_t j = keys.begin; j < keys.end; j++)
+                ds_i[j] = p_i[j] * (ds_i[j] - mean);
+            memset(ds_i, 0, keys.begin * sizeof *ds_i);
+            memset(ds_i + keys.end, 0, (T_k - keys.end) * sizeof *ds_i);
+        }
     }
     /* forward: S = scale Q K^T */
-    visible_product(dq, s->q_stride, ds, k, s->k_stride, s->scale, rule, s);
+    visible_product(dq, s->q_stride, ds, k, s->k_stride, s->scale, h, ATTENTION_BACKWARD, s);
     gemm(GEMM_TRANSPOSED, GEMM_PLAIN, T_k, s->hs, s->T_q, s->scale, ds, T_k, q, s->q_stride, accumulate, dk,
          s->k_stride);
     /* forward: Y = drop(P) V */
-    if (drop)
+    const real *kept = p;
+    if (drop) {
         for (size_t i = 0; i < s->T_q * T_k; i++)
             mask[i] *= p[i];
-    gemm(GEMM_TRANSPOSED, GEMM_PLAIN, T_k, s->hs, s->T_q, 1, drop ? mask : p, T_k, dy, s->y_stride, accumulate, dv,
-         s->v_stride);
+        kept = mask;
+    }
+    kept = attention_fault_values(mask, kept, s, h);
+    gemm(GEMM_TRANSPOSED, GEMM_PLAIN, T_k, s->hs, s->T_q, 1, kept, T_k, dy, s->y_stride, accumulate, dv, s->v_stride);
 }
 
 void attention_ref_backward(const struct lane *lane, real *restrict dq, real *restrict dk, real *restrict dv,

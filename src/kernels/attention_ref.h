@@ -9,7 +9,7 @@
 size_t attention_ref_scratch(const struct attention_shape *s);
 
 /*   y        (B,T_q,H,hs) by y_batch, y_stride
- *   rows     each (B,H,T_q)
+ *   rows     each (B,H,T_q), or NULL: nothing is logged
  *   weights  (B,H,T_q,T_k): p_ij before dropout; exactly 0 where the rule shows nothing
  *   drop     NULL or p = 0: no dropout
  * A NaN or infinity in a key or value reaches no row that does not see it. Each lane does its share of the B * H

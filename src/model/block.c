@@ -66,17 +66,30 @@ static struct attention_shape shape_of(const struct block_pass *p)
         .y_stride = C,
         .scale = (real)(1 / sqrt((double)c->head_size)),
         .rules = p->model->rules + p->layer * c->n_head,
+        .fault = fault_attention(p->model->fault, p->layer, p->pass->training && c->dropout > 0, !p->pass->quiet,
+                                 p->cache && p->T > 1),
+        .fault_head = p->model->fault ? p->model->fault->head : 0,
     };
 }
 
 /* Appends this lane's rows of new keys and values to the cache. */
-static void fill_cache(const struct lane *lane, const struct block_cache *cache, const real *qkv, size_t T, size_t C)
+static void fill_cache(const struct lane *lane, const struct block_pass *p, const real *qkv, size_t C)
 {
-    const struct span s = lane_span(lane, T, 1);
+    const struct block_cache *cache = p->cache;
+    const bool one_back = p->model->fault && p->model->fault->decode == FAULT_CACHE_ONE_BACK && cache->past > 0;
+    const size_t first = cache->past - one_back;
+    const struct span s = lane_span(lane, p->T, 1);
     for (size_t t = s.begin; t < s.end; t++) {
-        memcpy(cache->k + (cache->past + t) * C, qkv + t * 3 * C + C, C * sizeof(real));
-        memcpy(cache->v + (cache->past + t) * C, qkv + t * 3 * C + 2 * C, C * sizeof(real));
+        memcpy(cache->k + (first + t) * C, qkv + t * 3 * C + C, C * sizeof(real));
+        memcpy(cache->v + (first + t) * C, qkv + t * 3 * C + 2 * C, C * sizeof(real));
     }
+}
+
+/* Where the model has a mistake planted: rows are mixed up here. */
+static void mix(const struct lane *lane, const struct block_pass *p, enum fault_place place, real *x, size_t width,
+                bool transposed)
+{
+    fault_mix(lane, p->model->fault, place, p->layer, x, p->B, p->T, width, transposed);
 }
 
 /* Attention reads the rows of a whole batch row. Where each lane has whole batch rows to itself those are its own, and
@@ -98,24 +111,29 @@ void block_forward(const struct lane *lane, const real *x, struct block_acts *a,
     assert(!p->cache || p->B == 1);
 
     layernorm_forward(lane, a->ln1, a->ln1_mean, a->ln1_rstd, x, b.ln1_gain, b.ln1_bias, c->norm_epsilon, N, C);
+    mix(lane, p, FAULT_LN1, a->ln1, C, false);
     linear_forward(lane, a->qkv, a->ln1, &qkv, b.qkv_bias, N);
     /* Rotary or other position codes on q and k would be applied here. */
     if (p->cache)
-        fill_cache(lane, p->cache, a->qkv, p->T, C);
+        fill_cache(lane, p, a->qkv, C);
     attention_barrier(lane, p->B);
     const struct attention_shape shape = shape_of(p);
     const struct dropout drop = dropout_of(p, RNG_DROP_ATTENTION);
-    attention_ref_forward(lane, a->att, &a->rows, a->weights, a->qkv, p->cache ? p->cache->k : a->qkv + C,
-                          p->cache ? p->cache->v : a->qkv + 2 * C, &shape, &drop, w->scratch);
+    attention_ref_forward(lane, a->att, p->pass->quiet ? NULL : &a->rows, a->weights, a->qkv,
+                          p->cache ? p->cache->k : a->qkv + C, p->cache ? p->cache->v : a->qkv + 2 * C, &shape, &drop,
+                          w->scratch);
     attention_barrier(lane, p->B);
+    mix(lane, p, FAULT_ATTENTION, a->att, C, false);
     linear_forward(lane, w->branch, a->att, &proj, b.proj_bias, N);
     const struct dropout drop_residual = dropout_of(p, RNG_DROP_RESIDUAL);
     dropout_apply(lane, w->branch, &drop_residual, p->B, p->T, C);
     residual_forward(lane, a->mid, x, w->branch, N, C);
 
     layernorm_forward(lane, a->ln2, a->ln2_mean, a->ln2_rstd, a->mid, b.ln2_gain, b.ln2_bias, c->norm_epsilon, N, C);
+    mix(lane, p, FAULT_LN2, a->ln2, C, false);
     linear_forward(lane, a->fc, a->ln2, &fc, b.fc_bias, N);
     gelu_forward(lane, a->gelu, a->fc, N, 4 * C);
+    mix(lane, p, FAULT_GELU, a->gelu, 4 * C, false);
     linear_forward(lane, w->branch, a->gelu, &fc_out, b.fc_out_bias, N);
     const struct dropout drop_mlp = dropout_of(p, RNG_DROP_MLP);
     dropout_apply(lane, w->branch, &drop_mlp, p->B, p->T, C);
@@ -153,12 +171,14 @@ void block_backward(const struct lane *lane, const real *x, const struct block_a
     if (grads)
         linear_backward_weight(lane, g.fc_out, g.fc_out_bias, a->gelu, dmlp, &fc_out, N);
     linear_backward_input(lane, w->dfc, dmlp, &fc_out, N);
+    mix(lane, p, FAULT_GELU, w->dfc, 4 * C, true);
     gelu_backward(lane, w->dfc, w->dfc, a->fc, N, 4 * C); /* forward: gelu(fc) */
     lane_barrier(lane);
     /* forward: fc = LN2(mid) W_fc + b_fc */
     if (grads)
         linear_backward_weight(lane, g.fc, g.fc_bias, a->ln2, w->dfc, &fc, N);
     linear_backward_input(lane, w->dln, w->dfc, &fc, N);
+    mix(lane, p, FAULT_LN2, w->dln, C, true);
     lane_barrier(lane);
     if (grads)
         layernorm_backward_weight(lane, g.ln2_gain, g.ln2_bias, w->dln, a->mid, a->ln2_mean, a->ln2_rstd, N, C);
@@ -171,6 +191,7 @@ void block_backward(const struct lane *lane, const real *x, const struct block_a
     if (grads)
         linear_backward_weight(lane, g.proj, g.proj_bias, a->att, dproj, &proj, N);
     linear_backward_input(lane, w->dln, dproj, &proj, N); /* w->dln now holds the gradient of att */
+    mix(lane, p, FAULT_ATTENTION, w->dln, C, true);
     attention_barrier(lane, p->B);
     const struct attention_shape shape = shape_of(p);
     const struct dropout drop = dropout_of(p, RNG_DROP_ATTENTION);
@@ -183,6 +204,7 @@ void block_backward(const struct lane *lane, const real *x, const struct block_a
     if (grads)
         linear_backward_weight(lane, g.qkv, g.qkv_bias, a->ln1, w->dqkv, &qkv, N);
     linear_backward_input(lane, w->dln, w->dqkv, &qkv, N);
+    mix(lane, p, FAULT_LN1, w->dln, C, true);
     lane_barrier(lane);
     if (grads)
         layernorm_backward_weight(lane, g.ln1_gain, g.ln1_bias, w->dln, x, a->ln1_mean, a->ln1_rstd, N, C);

@@ -47,8 +47,15 @@ static void set_past(struct decode *d, size_t past)
         d->cache[layer].past = past;
 }
 
+static bool suffers(const struct decode *d, enum fault_decode fault)
+{
+    return d->model->fault && d->model->fault->decode == fault;
+}
+
 void decode_reset(struct decode *d)
 {
+    if (suffers(d, FAULT_CACHE_NOT_RESET))
+        return;
     d->length = 0;
     set_past(d, 0);
 }
@@ -82,7 +89,7 @@ const real *decode_append(struct decode *d, const uint32_t *tokens, size_t n)
         const size_t kept = capacity - n;
         memmove(d->window, d->window + (d->length - kept), kept * sizeof *d->window);
         d->length = kept;
-        past = 0;
+        past = suffers(d, FAULT_CACHE_NOT_REFILLED) ? kept : 0;
     }
     memcpy(d->window + d->length, tokens, n * sizeof *tokens);
     d->length += n;

@@ -12,6 +12,7 @@
 #include "model/block.h"
 
 const struct gpt_pass gpt_evaluating = {.training = false};
+const struct gpt_pass gpt_quiet = {.training = false, .quiet = true};
 
 enum status gpt_create(struct gpt *g, const struct config *c, struct error *err)
 {
@@ -84,6 +85,7 @@ static void trunk_forward(const struct lane *lane, const struct gpt *g, struct w
                       tensor(g, g->params, PARAMS_POSITION_EMBEDDING), caches ? caches->past : 0, B, T, C);
     const struct dropout drop = embedding_dropout(g, pass);
     dropout_apply(lane, w->embedded, &drop, B, T, C);
+    fault_mix(lane, g->fault, FAULT_EMBEDDINGS, 0, w->embedded, B, T, C, false);
     const real *x = w->embedded;
     for (size_t layer = 0; layer < c->n_layer; layer++) {
         const struct block_pass p = {g, layer, B, T, pass, caches ? &caches[layer] : NULL};
@@ -92,6 +94,7 @@ static void trunk_forward(const struct lane *lane, const struct gpt *g, struct w
     }
     layernorm_forward(lane, w->lnf, w->lnf_mean, w->lnf_rstd, x, tensor(g, g->params, PARAMS_LNF_GAIN),
                       tensor(g, g->params, PARAMS_LNF_BIAS), c->norm_epsilon, B * T, C);
+    fault_mix(lane, g->fault, FAULT_LNF, 0, w->lnf, B, T, C, false);
 }
 
 /* From the gradient of the hidden state in w->dln to the embeddings. */
@@ -101,6 +104,7 @@ static void trunk_backward(const struct lane *lane, const struct gpt *g, struct 
     const struct config *c = &g->config;
     const size_t N = B * T, C = c->n_embd;
     const real *x = w->block[c->n_layer - 1].out;
+    fault_mix(lane, g->fault, FAULT_LNF, 0, w->dln, B, T, C, true);
     lane_barrier(lane);
     /* forward: hidden = LN_f(x) */
     if (grads)
@@ -115,6 +119,7 @@ static void trunk_backward(const struct lane *lane, const struct gpt *g, struct 
         const struct block_pass p = {g, layer, B, T, pass, NULL};
         block_backward(lane, x, &w->block[layer], w, grads, &p);
     }
+    fault_mix(lane, g->fault, FAULT_EMBEDDINGS, 0, w->dres, B, T, C, true);
     const struct dropout drop = embedding_dropout(g, pass);
     dropout_apply(lane, w->dres, &drop, B, T, C); /* forward: embedded = drop(token[...] + position[...]) */
     lane_barrier(lane);
@@ -127,7 +132,7 @@ void gpt_trunk_cached(const struct lane *lane, const struct gpt *g, struct work 
                       const struct block_cache *caches)
 {
     assert(T > 0 && T <= w->T && caches->past + T <= g->config.block_size);
-    trunk_forward(lane, g, w, tokens, 1, T, &gpt_evaluating, caches);
+    trunk_forward(lane, g, w, tokens, 1, T, &gpt_quiet, caches);
 }
 
 void gpt_head(const struct lane *lane, const struct gpt *g, real *logits, const real *hidden, size_t N)
@@ -227,7 +232,9 @@ void gpt_attention_summary(double *entropy, double *max_score, const struct gpt 
                                               .hs = c->head_size,
                                               .T_q = T,
                                               .T_k = T,
-                                              .rules = g->rules + first};
+                                              .rules = g->rules + first,
+                                              .fault = fault_attention(g->fault, layer, false, true, false),
+                                              .fault_head = g->fault ? g->fault->head : 0};
         attention_summary(entropy + first, max_score + first, &w->block[layer].rows, &shape);
     }
 }

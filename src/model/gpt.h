@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "base/team.h"
 #include "model/config.h"
+#include "model/fault.h"
 #include "model/params.h"
 #include "model/work.h"
 
@@ -23,8 +24,8 @@ struct gpt {
     struct config config;
     struct params_table table;
     real *params;               /* (table.size) */
-    enum attention_rule *rules; /* (L,H): what each head really does; config.trained everywhere, unless a
-                                    fault is planted */
+    enum attention_rule *rules; /* (L,H): what each head really does; config.trained everywhere */
+    const struct fault *fault;  /* NULL; only diag/, lab/ and tests plant one */
 };
 
 /* Allocates a model with all parameters zero (params_init fills them). Checks the config first.
@@ -35,11 +36,13 @@ void gpt_free(struct gpt *g);
 /* Training applies dropout, drawn from these counters; batch row b counts as row first_row + b of the step. */
 struct gpt_pass {
     bool training;
+    bool quiet; /* attention logs neither entropy nor scores; the logits are the same bits */
     uint64_t seed;
     uint32_t step;
     uint32_t first_row;
 };
 extern const struct gpt_pass gpt_evaluating; /* no dropout */
+extern const struct gpt_pass gpt_quiet;      /* ... and nothing logged */
 
 /* tokens (B,T), each < V; 0 < B <= w->B, 0 < T <= w->T (asserted). Leaves logits in w->logits (B,T,V), the hidden
  * state in w->lnf (B,T,C), and each layer's attention rows in w->block. */
@@ -67,8 +70,8 @@ void gpt_trunk_cached(const struct lane *lane, const struct gpt *g, struct work 
 /* Inside a team: logits[n,:] of N rows of hidden state. */
 void gpt_head(const struct lane *lane, const struct gpt *g, real *logits, const real *hidden, size_t N);
 
-/* After gpt_forward: what attention logged, per head (L,H), as attention_summary gives it. w keeps all layers (made for
- * training, asserted). */
+/* After gpt_forward, not quiet: what attention logged, per head (L,H), as attention_summary gives it. w keeps all
+ * layers (made for training, asserted). */
 void gpt_attention_summary(double *entropy, double *max_score, const struct gpt *g, const struct work *w, size_t B,
                            size_t T);
 

@@ -273,7 +273,8 @@ void dataset_free(struct dataset *d)
 
 void dataset_bounds(const struct dataset *d, enum dataset_part part, size_t *begin, size_t *end)
 {
-    *begin = part == DATASET_VAL ? d->train : 0;
+    const size_t early = d->fault == DATASET_FAULT_VAL_EARLY ? d->train / 2 : 0;
+    *begin = part == DATASET_VAL ? d->train - early : 0;
     *end = part == DATASET_TRAIN ? d->train : d->count;
 }
 
@@ -292,14 +293,19 @@ size_t dataset_draw(const struct dataset *d, size_t T, uint64_t seed, uint32_t s
     assert(T < d->train);
     const struct rng_site site = {.seed = seed, .purpose = RNG_DATA, .step = step, .row = row};
     /* The last target is symbol start + T, so start runs from 0 to train - T - 1. */
-    return (size_t)rng_below(&site, 0, d->train - T);
+    return (size_t)rng_below(&site, 0, (d->fault == DATASET_FAULT_DRAWS_ALL ? d->count : d->train) - T);
 }
 
 void dataset_window(const struct dataset *d, uint32_t *inputs, uint32_t *targets, size_t start, size_t T)
 {
     assert(start < d->count && T < d->count - start);
+    size_t shift = 1;
+    if (d->fault == DATASET_FAULT_NOT_SHIFTED)
+        shift = 0;
+    if (d->fault == DATASET_FAULT_SHIFTED_TWICE && start + T + 1 < d->count)
+        shift = 2;
     for (size_t t = 0; t < T; t++) {
         inputs[t] = dataset_id(d, start + t);
-        targets[t] = dataset_id(d, start + t + 1);
+        targets[t] = dataset_id(d, start + t + shift);
     }
 }

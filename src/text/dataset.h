@@ -13,6 +13,15 @@
 #include "base/status.h"
 #include "text/tokenizer.h"
 
+/* Mistakes that can be planted, for detectors to find; only diag/, lab/ and tests do. */
+enum dataset_fault {
+    DATASET_FAULT_NONE,
+    DATASET_FAULT_NOT_SHIFTED,   /* targets are the inputs */
+    DATASET_FAULT_SHIFTED_TWICE, /* targets lie two ahead */
+    DATASET_FAULT_DRAWS_ALL,     /* training windows are drawn from the whole text */
+    DATASET_FAULT_VAL_EARLY,     /* the validation part begins inside the train part */
+};
+
 struct dataset {
     void *ids;                 /* (count) of `width` bytes each: as narrow as V allows */
     unsigned width;            /* 1, 2 or 4 */
@@ -22,6 +31,7 @@ struct dataset {
     size_t crlf, lone_cr, lf;  /* line ends found */
     bool byte_order_mark;      /* the text begins with U+FEFF (kept as data) */
     char hash[HASH_TEXT_SIZE]; /* of the bytes as read, all files in order */
+    enum dataset_fault fault;
 };
 
 enum dataset_part { DATASET_ALL, DATASET_TRAIN, DATASET_VAL };

@@ -60,7 +60,7 @@ static enum status run(struct evaluation *e, const struct gpt *g, struct work *w
             dataset_window(d, batch->tokens + B * T, batch->targets + B * T, begin + get_window(p, k + B).start, T);
             B++;
         }
-        gpt_forward(g, w, batch->tokens, B, T, &gpt_evaluating);
+        gpt_forward(g, w, batch->tokens, B, T, &gpt_quiet);
         gpt_loss(g, w, batch->targets, B, T);
         for (size_t b = 0; b < B; b++) {
             const struct window at = get_window(p, k + b);

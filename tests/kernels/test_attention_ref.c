@@ -68,7 +68,7 @@ static void check(const struct attention_sizes *sizes, enum attention_layout lay
     struct attention_case c;
     attention_case_init(&c, sizes, layout, scores, exact, p);
     run(&c, d);
-    const struct attention_errors e = attention_case_errors(&c, ATTENTION_RIGHT);
+    const struct attention_errors e = attention_case_errors(&c, ATTENTION_CASE_RIGHT);
     expect_right(&e, LIMIT, &c.shape, what);
     attention_case_free(&c);
 }
@@ -131,8 +131,8 @@ Test(attention_ref, harness_catches_planted_faults)
     struct attention_case c;
     attention_case_init(&c, &sizes, ATTENTION_CACHE, 1, false, 0.3);
     run(&c, &divisions[0]);
-    for (int fault = ATTENTION_RIGHT + 1; fault < ATTENTION_FAULTS; fault++) {
-        const struct attention_errors e = attention_case_errors(&c, (enum attention_fault)fault);
+    for (int fault = ATTENTION_CASE_RIGHT + 1; fault < ATTENTION_CASE_FAULTS; fault++) {
+        const struct attention_errors e = attention_case_errors(&c, (enum attention_case_fault)fault);
         cr_assert(!right(&e, LIMIT), "fault %d passes unseen", fault);
         /* faults of the weights show in every result, not just in one */
         if (fault == ATTENTION_SEES_ONE_AHEAD || fault == ATTENTION_SCALE_MISSING ||
@@ -144,7 +144,7 @@ Test(attention_ref, harness_catches_planted_faults)
     const struct attention_errors behind = attention_case_errors(&c, ATTENTION_MISSES_ITSELF);
     cr_assert(!behind.hidden_are_zero);
     c.y[c.shape.y_stride - 1] = 1;
-    const struct attention_errors written = attention_case_errors(&c, ATTENTION_RIGHT);
+    const struct attention_errors written = attention_case_errors(&c, ATTENTION_CASE_RIGHT);
     cr_assert(!written.gaps_untouched);
     attention_case_free(&c);
 }
@@ -156,7 +156,7 @@ Test(attention_ref, oracle_s_gradients_are_the_slopes_of_its_value)
         for (int drop = 0; drop < 2; drop++) {
             struct attention_case c;
             attention_case_init(&c, &sizes[k], ATTENTION_DENSE, 1, false, drop ? 0.3 : 0);
-            const double error = attention_oracle_slope_error(&c, ATTENTION_RIGHT);
+            const double error = attention_oracle_slope_error(&c, ATTENTION_CASE_RIGHT);
             cr_assert(error <= 1e-8, "sizes %zu, dropout %d: %.3g", k, drop, error);
             if (k == 0)
                 cr_assert(attention_oracle_slope_error(&c, ATTENTION_MEAN_SIGN) > 1e-3);
@@ -182,7 +182,7 @@ Test(attention_ref, entropy_keeps_its_digits_at_scores_of_ten_thousand)
             c.k[i + 1] = (real)levels[level];
         }
         run(&c, &divisions[0]);
-        const struct attention_errors e = attention_case_errors(&c, ATTENTION_RIGHT);
+        const struct attention_errors e = attention_case_errors(&c, ATTENTION_CASE_RIGHT);
         expect_right(&e, LIMIT, &c.shape, "scores near 10000");
         /* what the shorter form makes of the same row */
         const size_t row = 36;
@@ -323,7 +323,7 @@ Test(attention_ref, changing_a_later_key_moves_no_bit_of_an_earlier_row)
     attention_case_init(&clean, &sizes, ATTENTION_PACKED, 1e6, false, 0);
     attention_case_init(&moved, &sizes, ATTENTION_PACKED, 1e6, false, 0);
     run(&clean, &divisions[0]);
-    const struct attention_errors e = attention_case_errors(&clean, ATTENTION_RIGHT);
+    const struct attention_errors e = attention_case_errors(&clean, ATTENTION_CASE_RIGHT);
     cr_assert(e.hidden_are_zero && e.row_sum <= 1e-6);
     for (size_t at = 1; at < 37; at += 5) {
         real *k = moved.k + at * moved.shape.k_stride, *v = moved.v + at * moved.shape.v_stride;

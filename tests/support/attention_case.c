@@ -82,7 +82,7 @@ void attention_case_free(struct attention_case *c)
 struct oracle {
     struct pool pool;
     const struct attention_case *c;
-    enum attention_fault fault;
+    enum attention_case_fault fault;
     double *q, *k, *v, *dy, *y, *weights, *lse, *entropy, *max_score, *dq, *dk, *dv;
 };
 
@@ -195,7 +195,7 @@ static void oracle_backward(struct oracle *o)
             }
 }
 
-static void oracle_init(struct oracle *o, const struct attention_case *c, enum attention_fault fault)
+static void oracle_init(struct oracle *o, const struct attention_case *c, enum attention_case_fault fault)
 {
     const struct attention_shape *s = &c->shape;
     const size_t q_width = s->H * s->hs, k_width = s->H_kv * s->hs, rows = s->B * s->H * s->T_q;
@@ -247,7 +247,7 @@ static double largest(const double *x, size_t n)
     return size;
 }
 
-struct attention_errors attention_case_errors(struct attention_case *c, enum attention_fault fault)
+struct attention_errors attention_case_errors(struct attention_case *c, enum attention_case_fault fault)
 {
     struct oracle o;
     oracle_init(&o, c, fault);
@@ -300,7 +300,7 @@ static double oracle_loss(void *context)
     return oracle_dot(o->dy, o->y, s->B * s->T_q * s->H * s->hs);
 }
 
-double attention_oracle_slope_error(struct attention_case *c, enum attention_fault fault)
+double attention_oracle_slope_error(struct attention_case *c, enum attention_case_fault fault)
 {
     struct oracle o;
     oracle_init(&o, c, fault);

@@ -44,8 +44,8 @@ void attention_case_clear(struct attention_case *c);
 void attention_case_free(struct attention_case *c);
 
 /* Deliberate mistakes of the oracle, each of which a comparison must notice. */
-enum attention_fault {
-    ATTENTION_RIGHT,
+enum attention_case_fault {
+    ATTENTION_CASE_RIGHT,
     ATTENTION_SEES_ONE_AHEAD,         /* the mask one key too wide */
     ATTENTION_MISSES_ITSELF,          /* the diagonal masked too, where there is another key */
     ATTENTION_ALIGNED_TO_THE_START,   /* query i at position i even when T_q < T_k */
@@ -56,7 +56,7 @@ enum attention_fault {
     ATTENTION_MASK_ELSEWHERE,         /* dropout of another batch row */
     ATTENTION_MEAN_SIGN,              /* dS = P (dP + mean) */
     ATTENTION_GRADIENT_KEEPS_DROPPED, /* backward without the dropout mask */
-    ATTENTION_FAULTS
+    ATTENTION_CASE_FAULTS
 };
 
 /* The largest error of each result, see oracle_error. Gradients are judged by the size of what they sum. */
@@ -68,10 +68,10 @@ struct attention_errors {
 };
 
 /* Compares the results that a case holds. A case without weights (NULL) is judged by the rest. */
-struct attention_errors attention_case_errors(struct attention_case *c, enum attention_fault fault);
+struct attention_errors attention_case_errors(struct attention_case *c, enum attention_case_fault fault);
 
 /* The largest difference between the oracle's gradients and finite differences of its own value: the oracle
  * itself must be right. */
-double attention_oracle_slope_error(struct attention_case *c, enum attention_fault fault);
+double attention_oracle_slope_error(struct attention_case *c, enum attention_case_fault fault);
 
 #endif

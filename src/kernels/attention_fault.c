@@ -1,0 +1,100 @@
+#include "kernels/attention_fault.h"
+
+#include "kernels/vmath.h"
+
+static enum attention_fault fault_of(const struct attention_shape *s, size_t h)
+{
+    return s->fault_head == ATTENTION_EVERY_HEAD || s->fault_head == h ? s->fault : ATTENTION_FAULT_NONE;
+}
+
+struct attention_interval attention_fault_keys(const struct attention_shape *s, size_t h, enum attention_stage stage,
+                                               size_t i)
+{
+    const size_t at = s->T_k - s->T_q + i;
+    const struct attention_interval all = {0, s->T_k}, right = attention_keys(s->rules[h], s->T_q, s->T_k, i);
+    switch (fault_of(s, h)) {
+    case ATTENTION_FAULT_NONE:
+        return right;
+    case ATTENTION_FAULT_NO_MASK:
+    case ATTENTION_FAULT_MINUS_1E4:
+    case ATTENTION_FAULT_MINUS_1E9:
+        return all;
+    case ATTENTION_FAULT_TRANSPOSED:
+        return (struct attention_interval){at, s->T_k};
+    case ATTENTION_FAULT_ONE_AHEAD:
+        return (struct attention_interval){0, at + 2 < s->T_k ? at + 2 : s->T_k};
+    case ATTENTION_FAULT_NOT_ITSELF:
+        return (struct attention_interval){0, at};
+    case ATTENTION_FAULT_AFTER_SOFTMAX:
+        return stage == ATTENTION_VALUES ? right : all;
+    case ATTENTION_FAULT_RENORMALISED:
+        return stage == ATTENTION_SCORES ? all : right;
+    case ATTENTION_FAULT_FORWARD_UNMASKED:
+        return stage == ATTENTION_BACKWARD ? right : all;
+    case ATTENTION_FAULT_BACKWARD_UNMASKED:
+        return stage == ATTENTION_BACKWARD ? all : right;
+    }
+    return right;
+}
+
+void attention_fault_scores(real *scores, const struct attention_shape *s, size_t h, size_t i)
+{
+    const enum attention_fault fault = fault_of(s, h);
+    if (fault != ATTENTION_FAULT_MINUS_1E4 && fault != ATTENTION_FAULT_MINUS_1E9)
+        return;
+    const struct attention_interval right = attention_keys(s->rules[h], s->T_q, s->T_k, i);
+    for (size_t j = 0; j < s->T_k; j++)
+        if (j < right.begin || j >= right.end)
+            scores[j] += fault == ATTENTION_FAULT_MINUS_1E4 ? (real)-1e4 : (real)-1e9;
+}
+
+void attention_fault_weights(real *weights, const struct attention_shape *s, size_t h, size_t i)
+{
+    const enum attention_fault fault = fault_of(s, h);
+    if (fault != ATTENTION_FAULT_AFTER_SOFTMAX && fault != ATTENTION_FAULT_RENORMALISED)
+        return;
+    const struct attention_interval right = attention_keys(s->rules[h], s->T_q, s->T_k, i);
+    real left = 0;
+    for (size_t j = 0; j < s->T_k; j++)
+        if (j < right.begin || j >= right.end)
+            weights[j] = 0;
+        else
+            left += weights[j];
+    if (fault == ATTENTION_FAULT_RENORMALISED && left > 0)
+        for (size_t j = right.begin; j < right.end; j++)
+            weights[j] /= left;
+}
+
+bool attention_fault_hidden_ds(real *ds, const real *p, real mean, const real *q_i, const real *k,
+                               const struct attention_shape *s, size_t h, size_t i)
+{
+    const enum attention_fault fault = fault_of(s, h);
+    if (fault != ATTENTION_FAULT_AFTER_SOFTMAX && fault != ATTENTION_FAULT_BACKWARD_UNMASKED)
+        return false;
+    const struct attention_interval right = attention_keys(s->rules[h], s->T_q, s->T_k, i);
+    size_t most = right.begin;
+    for (size_t j = right.begin; j < right.end; j++)
+        most = p[j] > p[most] ? j : most;
+    const real s_most = s->scale * vmath_dot(q_i, k + most * s->k_stride, s->hs);
+    for (size_t j = 0; j < s->T_k; j++) {
+        const bool visible = j >= right.begin && j < right.end;
+        real p_j = p[j];
+        if (!visible) /* p_j = exp(s_j - lse), and lse = s_most - ln p_most */
+            p_j = p[most] * vmath_exp(s->scale * vmath_dot(q_i, k + j * s->k_stride, s->hs) - s_most);
+        const real dp_j = !visible && fault == ATTENTION_FAULT_AFTER_SOFTMAX ? 0 : ds[j];
+        ds[j] = p_j * (dp_j - mean);
+    }
+    return true;
+}
+
+const real *attention_fault_values(real *room, const real *kept, const struct attention_shape *s, size_t h)
+{
+    if (fault_of(s, h) != ATTENTION_FAULT_FORWARD_UNMASKED)
+        return kept;
+    for (size_t i = 0; i < s->T_q; i++) {
+        const struct attention_interval right = attention_keys(s->rules[h], s->T_q, s->T_k, i);
+        for (size_t j = 0; j < s->T_k; j++)
+            room[i * s->T_k + j] = j >= right.begin && j < right.end ? kept[i * s->T_k + j] : 0;
+    }
+    return room;
+}

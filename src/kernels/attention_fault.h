@@ -1,0 +1,36 @@
+/* Deliberate mistakes in attention, each one that people really make, so that detectors can be shown to find them.
+ * A fault is never a rule that a model declares; only the reference attention knows them, and there all that is
+ * wrong is what this file says. */
+#ifndef KERNELS_ATTENTION_FAULT_H
+#define KERNELS_ATTENTION_FAULT_H
+
+#include <stdbool.h>
+
+#include "kernels/attention.h"
+
+/* What takes part in a row: in the softmax, in the product with values, in the gradient of the scores. */
+enum attention_stage { ATTENTION_SCORES, ATTENTION_VALUES, ATTENTION_BACKWARD };
+
+/* The keys of query i of head h at a stage, a planted fault included. With none: attention_keys. */
+struct attention_interval attention_fault_keys(const struct attention_shape *s, size_t h, enum attention_stage stage,
+                                               size_t i);
+
+/* Before the softmax: adds the finite constant that stands for a mask.   scores (T_k) */
+void attention_fault_scores(real *scores, const struct attention_shape *s, size_t h, size_t i);
+
+/* After the softmax: what a mask applied to the weights does.   weights (T_k) */
+void attention_fault_weights(real *weights, const struct attention_shape *s, size_t h, size_t i);
+
+/* Gradient of a row of scores where the backward pass takes keys for seen that the forward pass did not: their weights
+ * are worked out again from q and k. False, with nothing done, when that is not the fault.
+ *   ds  (T_k)  dP on entry, P (dP - mean) on return
+ *   p   (T_k)  the row's weights, 0 where hidden
+ *   q_i (hs), k (T_k,hs) by k_stride; mean = sum_j p_j dP_j */
+bool attention_fault_hidden_ds(real *ds, const real *p, real mean, const real *q_i, const real *k,
+                               const struct attention_shape *s, size_t h, size_t i);
+
+/* The weights whose transpose carries dy to dv: `kept` itself, or where the backward pass masks what the forward pass
+ * did not, a masked copy in `room`.   kept, room (T_q,T_k), may be the same */
+const real *attention_fault_values(real *room, const real *kept, const struct attention_shape *s, size_t h);
+
+#endif
