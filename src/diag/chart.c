@@ -1,6 +1,8 @@
 #include "diag/chart.h"
 
+#include <assert.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,13 +27,17 @@ static bool belongs(const struct pattern *p, size_t i, size_t j)
     }
 }
 
-/* Rows that see nothing tell nothing of a pattern: one head among many rows may be at fault in some only. */
-static bool fits(const struct pattern *p, const unsigned char *cells, size_t T)
+static size_t place(const size_t *at, size_t k)
 {
-    for (size_t i = 0; i < T; i++)
-        for (size_t j = i + 1; j < T; j++) {
-            const unsigned char cell = cells[i * T + j];
-            if (cell != CHART_UNTRIED && (cell == CHART_SEES) != belongs(p, i, j))
+    return at ? at[k] : k;
+}
+
+static bool fits(const struct pattern *p, const unsigned char *cells, const size_t *at, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = i + 1; j < n; j++) {
+            const unsigned char cell = cells[i * n + j];
+            if (cell != CHART_UNTRIED && (cell == CHART_SEES) != belongs(p, place(at, i), place(at, j)))
                 return false;
         }
     return true;
@@ -39,17 +45,23 @@ static bool fits(const struct pattern *p, const unsigned char *cells, size_t T)
 
 struct chart_shape chart_judge(const unsigned char *cells, size_t T)
 {
+    return chart_judge_at(cells, NULL, T);
+}
+
+struct chart_shape chart_judge_at(const unsigned char *cells, const size_t *at, size_t n)
+{
     struct chart_shape s = {CHART_CAUSAL, 0, 0, 0};
-    size_t nearest = T, farthest = 0;
-    for (size_t i = 0; i < T; i++) {
+    size_t nearest = SIZE_MAX, farthest = 0;
+    for (size_t i = 0; i < n; i++) {
         bool sees = false, able = false;
-        for (size_t j = i + 1; j < T; j++) {
-            able |= cells[i * T + j] != CHART_UNTRIED;
-            if (cells[i * T + j] != CHART_SEES)
+        for (size_t j = i + 1; j < n; j++) {
+            const size_t ahead = place(at, j) - place(at, i);
+            able |= cells[i * n + j] != CHART_UNTRIED;
+            if (cells[i * n + j] != CHART_SEES)
                 continue;
             sees = true;
-            nearest = j - i < nearest ? j - i : nearest;
-            farthest = j - i > farthest ? j - i : farthest;
+            nearest = ahead < nearest ? ahead : nearest;
+            farthest = ahead > farthest ? ahead : farthest;
         }
         s.rows += sees;
         s.rows_able += able;
@@ -57,17 +69,49 @@ struct chart_shape chart_judge(const unsigned char *cells, size_t T)
     if (s.rows == 0)
         return s;
     struct pattern tried[3 + 64] = {{CHART_ALL_FUTURE, 0}, {CHART_ONE_AHEAD, nearest}, {CHART_UP_TO_AHEAD, farthest}};
-    size_t n = 3;
-    /* A block of n positions shows its whole reach in its first row. */
-    for (size_t block = farthest + 1; block <= farthest + 64 && block < T; block++)
-        tried[n++] = (struct pattern){CHART_WITHIN_BLOCK, block};
+    size_t patterns = 3;
+    /* A block of m positions shows its whole reach in its first row. */
+    for (size_t m = farthest + 1; m <= farthest + 64; m++)
+        tried[patterns++] = (struct pattern){CHART_WITHIN_BLOCK, m};
     s.pattern = CHART_SOME;
-    for (size_t k = 0; k < n && s.pattern == CHART_SOME; k++)
-        if (fits(&tried[k], cells, T)) {
+    for (size_t k = 0; k < patterns && s.pattern == CHART_SOME; k++)
+        if (fits(&tried[k], cells, at, n)) {
             s.pattern = tried[k].kind;
             s.number = tried[k].number;
         }
     return s;
+}
+
+/* Puts t in its place among n ascending numbers, unless it is there. Returns how many there are then. */
+static size_t insert(size_t *at, size_t n, size_t t)
+{
+    size_t k = n;
+    while (k > 0 && at[k - 1] > t)
+        k--;
+    if (k > 0 && at[k - 1] == t)
+        return n;
+    memmove(at + k + 1, at + k, (n - k) * sizeof *at);
+    at[k] = t;
+    return n + 1;
+}
+
+size_t chart_positions(size_t *at, size_t most, size_t T)
+{
+    assert(most >= 8);
+    size_t n = 0;
+    const size_t row = T <= most ? T : most / 3;
+    for (size_t t = 0; t < row; t++)
+        n = insert(at, n, t);
+    if (row == T)
+        return n;
+    n = insert(at, n, T - 1);
+    for (size_t power = 8; power <= T / 2; power *= 2)
+        for (size_t t = power - 1; t <= power + 1 && n < 2 * row; t++)
+            n = insert(at, n, t);
+    const size_t left = most - n;
+    for (size_t k = 1; k <= left; k++)
+        n = insert(at, n, row + k * (T - 1 - row) / (left + 1));
+    return n;
 }
 
 void chart_words(char out[CHART_WORDS_SIZE], const struct chart_shape *s)

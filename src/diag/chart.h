@@ -27,6 +27,13 @@ struct chart_shape {
 /* cells (T,T) of enum chart_cell, row-major. Where several patterns fit the first in the list above is taken. */
 struct chart_shape chart_judge(const unsigned char *cells, size_t T);
 
+/* The same for a chart of some positions only: cells (n,n), row and column k standing for position at[k], ascending. */
+struct chart_shape chart_judge_at(const unsigned char *cells, const size_t *at, size_t n);
+
+/* Up to `most` (at least 8, asserted) of the positions 0 .. T-1, ascending: all if they fit, else the first ones, those
+ * beside powers of two, the last, and others between. Returns how many. */
+size_t chart_positions(size_t *at, size_t most, size_t T);
+
 #define CHART_WORDS_SIZE 128
 
 /* "all later positions", "the next position only (+1)", "the position 3 ahead only (+3)", "up to 4 positions ahead",

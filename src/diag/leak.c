@@ -65,11 +65,18 @@ static void change_suffix(const struct check *c, uint32_t round, size_t row, siz
 }
 
 static enum status suffix_round(struct leak_report *r, const struct check *c, size_t round, size_t rounds,
-                                const struct gpt_pass *pass, struct error *err)
+                                const struct gpt_pass *pass, bool watch_logging, struct error *err)
 {
     random_tokens(c, (uint32_t)round);
     gpt_forward(c->g, c->w, c->tokens, c->B, c->T, pass);
     memcpy(c->before, c->w->logits, c->B * c->T * c->V * sizeof *c->before);
+    if (watch_logging) {
+        struct gpt_pass quiet = *pass;
+        quiet.quiet = !pass->quiet;
+        gpt_forward(c->g, c->w, c->tokens, c->B, c->T, &quiet);
+        for (size_t i = 0; i < c->B * c->T * c->V; i++)
+            r->logging_leaks |= c->before[i] != c->w->logits[i];
+    }
     for (size_t b = 0; b < c->B; b++)
         change_suffix(c, (uint32_t)round, b, place_of(round, b, c->B, rounds, c->T));
     gpt_forward(c->g, c->w, c->changed, c->B, c->T, pass);
@@ -132,7 +139,9 @@ static enum status run(struct leak_report *r, const struct check *c, enum leak_e
     if (c->T < 2)
         return STATUS_OK;
     const size_t wanted = (c->T - 1 + c->B - 1) / c->B, least = c->B == 1 && c->T > 2 ? 2 : 1;
-    size_t rounds = effort == LEAK_QUICK ? 1 : wanted < FULL_PAIRS ? wanted : FULL_PAIRS;
+    size_t rounds = effort == LEAK_QUICK ? 1 : wanted;
+    if (effort == LEAK_FULL && rounds > FULL_PAIRS)
+        rounds = FULL_PAIRS;
     if (rounds < least)
         rounds = least;
     /* Without dropout training computes what evaluation does. A quick look takes one pair in evaluation and one
@@ -144,14 +153,14 @@ static enum status run(struct leak_report *r, const struct check *c, enum leak_e
         for (size_t round = 0; round < rounds; round++) {
             enum status s = STATUS_OK;
             if (c->V > 1 && !(quick && mode == 1))
-                s = suffix_round(r, c, round, rounds, pass, err);
+                s = suffix_round(r, c, round, rounds, pass, !quick, err);
             if (!s && !(quick && drops && mode == 0))
                 s = gradient_round(r, c, round, rounds, pass, err);
             if (s)
                 return s;
         }
     }
-    r->leak = r->suffix_leaks || r->gradient_leaks;
+    r->leak = r->suffix_leaks || r->gradient_leaks || r->logging_leaks;
     return STATUS_OK;
 }
 
@@ -185,18 +194,6 @@ enum status leak_check(struct leak_report *r, const struct gpt *g, struct work *
     return s;
 }
 
-static const char *pattern_name(enum leak_pattern p)
-{
-    switch (p) {
-    case LEAK_ALL_FUTURE:
-        return "all later positions";
-    case LEAK_NEXT_ONLY:
-        return "the next position";
-    default:
-        return "some later positions";
-    }
-}
-
 /* Appends, never past the end. */
 __attribute__((format(printf, 3, 4))) static void append(char *out, size_t size, const char *format, ...)
 {
@@ -210,8 +207,8 @@ __attribute__((format(printf, 3, 4))) static void append(char *out, size_t size,
 
 static bool same_kind(const struct leak_place *a, const struct leak_place *b)
 {
-    return a->layer == b->layer && a->backward == b->backward && a->pattern == b->pattern &&
-           strcmp(a->operation, b->operation) == 0;
+    return a->layer == b->layer && a->backward == b->backward && a->shape.pattern == b->shape.pattern &&
+           a->shape.number == b->shape.number && strcmp(a->operation, b->operation) == 0;
 }
 
 /* "layer 0 heads 0-3: attention sees all later positions", places of one kind in a run. */
@@ -222,13 +219,17 @@ static size_t describe_run(char *out, size_t size, const struct leak_report *r, 
     while (end < listed && same_kind(p, &r->place[end]) && p->head != LEAK_NO_HEAD &&
            r->place[end].head == r->place[end - 1].head + 1)
         end++;
-    append(out, size, "%slayer %zu", first ? "; " : "", p->layer);
+    char seen[CHART_WORDS_SIZE];
+    chart_words(seen, &p->shape);
+    append(out, size, "%s", first ? "; " : "");
+    if (p->layer != LEAK_NO_LAYER)
+        append(out, size, "layer %zu", p->layer);
     if (p->head != LEAK_NO_HEAD && end - first == 1)
         append(out, size, " head %zu", p->head);
     else if (p->head != LEAK_NO_HEAD)
         append(out, size, " heads %zu-%zu", p->head, r->place[end - 1].head);
-    append(out, size, ": %s%s sees %s", p->operation, p->backward ? " (backward pass only)" : "",
-           pattern_name(p->pattern));
+    append(out, size, "%s%s%s sees %s", p->layer == LEAK_NO_LAYER ? "" : ": ", p->operation,
+           p->backward ? " (backward pass only)" : "", seen);
     return end;
 }
 
@@ -251,8 +252,7 @@ void leak_describe(char *out, size_t size, const struct leak_report *r)
     append(out, size, "leak: ");
     const size_t listed = r->places < LEAK_PLACES ? r->places : LEAK_PLACES;
     if (!r->places)
-        append(out, size, "in no block alone (embeddings, head, or more than %d positions into a block)",
-               LEAK_LOCATE_LONGEST);
+        append(out, size, "in no operation alone");
     for (size_t i = 0; i < listed;)
         i = describe_run(out, size, r, i, listed);
     if (r->places > listed)
@@ -260,6 +260,8 @@ void leak_describe(char *out, size_t size, const struct leak_report *r)
     if (r->suffix_leaks)
         append(out, size, "; changing tokens from position %zu on changes earlier logits by up to %.3g",
                r->suffix_position, r->suffix_change);
+    if (r->logging_leaks)
+        append(out, size, "; logging attention changes the logits");
     if (r->gradient_leaks)
         append(out, size, "; gradients to later positions reach %.3g", r->gradient_size);
 }

@@ -4,7 +4,8 @@
  *   suffix    change every token from position t on; each logit before t must stay the same number
  *   gradient  send a random projection of the logits at i back; its gradient at the embedding of every j > i must
  *             be exactly zero. Each i has a batch row of its own and absolute values are taken, so nothing cancels.
- * After a failure each block is tried alone, operation by operation and head by head, to say where. */
+ * Logging must not change a bit of the logits. After a failure each block is tried alone, operation by operation and
+ * head by head, to say where. */
 #ifndef DIAG_LEAK_H
 #define DIAG_LEAK_H
 
@@ -13,24 +14,19 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "diag/chart.h"
 #include "model/gpt.h"
 
-/* Which later positions are seen, judged at each place that leaks. */
-enum leak_pattern {
-    LEAK_ALL_FUTURE, /* every later position */
-    LEAK_NEXT_ONLY,  /* the next one alone */
-    LEAK_SOME,       /* others */
-};
-
+#define LEAK_NO_LAYER ((size_t)-1)
 #define LEAK_NO_HEAD ((size_t)-1)
 
 /* One place that leaks. */
 struct leak_place {
-    size_t layer;
-    size_t head;           /* LEAK_NO_HEAD when the operation has none */
-    const char *operation; /* "attention", "LayerNorm 1", ... */
-    bool backward;         /* the forward pass is right, the gradient is not */
-    enum leak_pattern pattern;
+    size_t layer;             /* LEAK_NO_LAYER before and after the blocks */
+    size_t head;              /* LEAK_NO_HEAD when the operation has none */
+    const char *operation;    /* "attention", "LayerNorm 1", ... */
+    bool backward;            /* the forward pass is right, the gradient is not */
+    struct chart_shape shape; /* which later positions are seen */
 };
 
 #define LEAK_PLACES 256
@@ -38,6 +34,7 @@ struct leak_place {
 struct leak_report {
     bool leak;
     bool suffix_leaks, gradient_leaks;
+    bool logging_leaks;     /* logits are other bits when attention logs nothing */
     size_t suffix_position; /* a t at which the suffix test failed */
     double suffix_change;   /* the largest change of an earlier logit */
     double gradient_size;   /* the largest |d logits_i / d embedding_j|, j > i */
@@ -52,7 +49,8 @@ enum leak_effort {
     LEAK_QUICK, /* one perturbed pair of passes and one gradient pass (two when a batch is one row, so that t = 1
                    and T - 1 are always tried): at every evaluation */
     LEAK_FULL,  /* as many t as 16 pairs reach (t = 1 and T - 1 always), gradients likewise, with and without
-                   dropout: before the first step */
+                   dropout and logging: before the first step */
+    LEAK_EVERY, /* ... and every t there is: of a trained model */
 };
 
 /* Checks g over w's whole shape. w was made for training and belongs to this call meanwhile; the model is not changed.

@@ -1,18 +1,24 @@
 /* Where a leak comes from: each block tried alone on random input, so that one layer's fault cannot hide behind or be
- * blamed on another's. */
+ * blamed on another's, and what stands before and after the blocks. */
 #ifndef DIAG_LEAK_LOCATE_H
 #define DIAG_LEAK_LOCATE_H
 
 #include "diag/leak.h"
 
-/* Long windows are searched over their first positions only: a block alone costs a pass a position and slice. */
-#define LEAK_LOCATE_LONGEST 48
+/* Long windows are tried at this many positions, chosen by chart_positions: a block alone costs a pass for each. */
+#define LEAK_LOCATE_POSITIONS 64
 
-/* Fills r->place. Each block runs on random rows x, then with rows from t on changed: the first operation, in order,
- * whose earlier rows change is at fault (attention: each head that does). A block whose forward pass is right runs
- * backward from each row in turn. If evaluation shows nothing, the same is tried with dropout. Only the first 48
- * positions are searched. w as in leak_check. STATUS_MEMORY. */
+/* Adds to r->place. Each block runs on random rows x, then with one row changed at a time, by much, by little and
+ * beyond all bounds; the first operation, in order, whose earlier rows change is at fault (attention: each head that
+ * does). Embeddings, the final LayerNorm and the head are watched in whole passes. A block whose forward pass is
+ * right runs backward from one row at a time. All of that in evaluation, and if it shows nothing, with logging off,
+ * and with dropout. w as in leak_check. STATUS_MEMORY. */
 enum status leak_locate(struct leak_report *r, const struct gpt *g, struct work *w, uint64_t seed, uint32_t step,
                         struct error *err);
+
+/* The same for what one row of the batch takes from another: w has room for two rows (asserted). Each block runs on two
+ * rows, of which the second is changed; places have the shape CHART_CAUSAL. */
+enum status leak_locate_batch(struct leak_report *r, const struct gpt *g, struct work *w, uint64_t seed, uint32_t step,
+                              struct error *err);
 
 #endif

@@ -79,3 +79,37 @@ Test(chart, of_one_position_has_no_future)
     const unsigned char cell = CHART_SEES;
     cr_assert_eq(chart_judge(&cell, 1).pattern, CHART_CAUSAL);
 }
+
+Test(chart, of_some_positions_is_judged_by_where_they_stand)
+{
+    const size_t at[] = {0, 1, 2, 3, 7, 8, 9, 30, 31, 32};
+    enum { N = 10 };
+    unsigned char cells[N * N];
+    for (size_t i = 0; i < N; i++)
+        for (size_t j = 0; j < N; j++)
+            cells[i * N + j] = j <= i || at[i] / 8 == at[j] / 8 ? CHART_SEES : CHART_CLEAR;
+    const struct chart_shape s = chart_judge_at(cells, at, N);
+    cr_assert_eq(s.pattern, CHART_WITHIN_BLOCK);
+    cr_assert_eq(s.number, 8);
+}
+
+Test(chart, positions_are_in_order_and_hold_the_edges)
+{
+    for (size_t most = 8; most <= 64; most += 7)
+        for (size_t length = 1; length < 5000; length = length * 3 / 2 + 1) {
+            size_t at[64];
+            const size_t n = chart_positions(at, most, length);
+            cr_assert(n >= 1 && n <= most && n <= length);
+            cr_assert(length > most || n == length);
+            cr_assert_eq(at[0], 0);
+            cr_assert_eq(at[n - 1], length - 1);
+            for (size_t k = 1; k < n; k++)
+                cr_assert_lt(at[k - 1], at[k]);
+        }
+    size_t at[64];
+    const size_t n = chart_positions(at, 64, 1024);
+    bool found = false;
+    for (size_t k = 0; k < n; k++)
+        found |= at[k] == 64;
+    cr_assert(found);
+}

@@ -49,7 +49,7 @@ Test(leak_locate, any_set_of_heads_is_found_exactly)
             const struct leak_place *p = &report.place[found++];
             cr_assert(p->layer == i / 3 && p->head == i % 3 && !p->backward, "set %u", set);
             cr_assert_str_eq(p->operation, "attention");
-            cr_assert_eq(p->pattern, LEAK_ALL_FUTURE);
+            cr_assert_eq(p->shape.pattern, CHART_ALL_FUTURE);
         }
         cr_assert_eq(report.places, found, "set %u: %zu places", set, report.places);
     }
@@ -63,7 +63,7 @@ Test(leak_locate, a_long_context_is_searched_over_its_beginning)
     t.model.rules[2] = ATTENTION_FULL;
     locate(&t);
     cr_assert(report.places == 1 && report.place[0].layer == 1 && report.place[0].head == 0);
-    cr_assert_eq(report.place[0].pattern, LEAK_ALL_FUTURE);
+    cr_assert_eq(report.place[0].shape.pattern, CHART_ALL_FUTURE);
     tiny_free(&t);
 }
 

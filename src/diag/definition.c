@@ -1,0 +1,298 @@
+#include "diag/definition.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/block.h"
+
+#ifdef NOPEEK_DOUBLE
+#define ALLOWED 1e-9
+#else
+#define ALLOWED 1e-4
+#endif
+
+/* One comparison at work: one batch row of one pass. */
+struct job {
+    struct definition_report *r;
+    const struct gpt *g;
+    size_t T, layer;
+    double *row, *size; /* (widest): what is right, and the size of its terms */
+    double *p;          /* (T): attention weights */
+};
+
+static void blame(const struct job *j, size_t head, const char *operation, double error, const char *reads)
+{
+    struct definition_report *r = j->r;
+    if (r->places < DEFINITION_PLACES)
+        r->place[r->places] = (struct definition_place){j->layer, head, operation, error, reads};
+    r->places++;
+}
+
+/* The largest error of one row, in allowed ones. Numbers that are not finite never pass. */
+static double row_error(const struct job *j, const real *found, size_t n)
+{
+    double worst = 0;
+    for (size_t c = 0; c < n; c++) {
+        const double off = fabs((double)found[c] - j->row[c]), allowed = ALLOWED * (j->size[c] + 1e-30);
+        const double error = off / allowed;
+        if (!(error <= worst))
+            worst = isnan(error) ? (double)INFINITY : error;
+    }
+    return worst;
+}
+
+/* Takes one row of an operation into account; true when it is wrong. */
+static bool count(const struct job *j, double error)
+{
+    j->r->rows++;
+    if (error > 1)
+        return true;
+    j->r->largest = error > j->r->largest ? error : j->r->largest;
+    return false;
+}
+
+static void right_layernorm(const struct job *j, const real *x, const real *gain, const real *bias, size_t C)
+{
+    double mean = 0, var = 0, most = 0;
+    for (size_t c = 0; c < C; c++) {
+        mean += (double)x[c] / (double)C;
+        most = fmax(most, fabs((double)x[c]));
+    }
+    for (size_t c = 0; c < C; c++)
+        var += ((double)x[c] - mean) * ((double)x[c] - mean) / (double)C;
+    const double rstd = 1 / sqrt(var + j->g->config.norm_epsilon);
+    for (size_t c = 0; c < C; c++) {
+        const double b = bias ? (double)bias[c] : 0, y = ((double)x[c] - mean) * rstd * (double)gain[c];
+        j->row[c] = y + b;
+        j->size[c] = (1 + most * rstd) * fabs((double)gain[c]) + fabs(b);
+    }
+}
+
+/* row = x W + bias, W (in,out); added to what `start` says (NULL: nothing). */
+static void right_linear(const struct job *j, const real *x, const real *w, const real *bias, const real *start,
+                         size_t in, size_t out)
+{
+    for (size_t o = 0; o < out; o++) {
+        j->row[o] = (bias ? (double)bias[o] : 0) + (start ? (double)start[o] : 0);
+        j->size[o] = fabs(bias ? (double)bias[o] : 0) + fabs(start ? (double)start[o] : 0);
+    }
+    for (size_t i = 0; i < in; i++)
+        for (size_t o = 0; o < out; o++) {
+            const double term = (double)x[i] * (double)w[i * out + o];
+            j->row[o] += term;
+            j->size[o] += fabs(term);
+        }
+}
+
+static void right_gelu(const struct job *j, const real *x, size_t n)
+{
+    for (size_t c = 0; c < n; c++) {
+        const double v = (double)x[c];
+        j->row[c] = v / 2 * (1 + tanh(sqrt(2 / acos(-1.0)) * (v + 0.044715 * v * v * v)));
+        j->size[c] = fabs(v);
+    }
+}
+
+/* What attention may do instead of what it should: which keys query i sees. */
+static const struct mistake {
+    const char *reads;
+    long ahead;       /* keys up to i + ahead are seen */
+    bool from_itself; /* keys begin at i */
+} MISTAKES[] = {
+    {"as if there were no mask", LONG_MAX / 2, false},
+    {"as if the next position were visible", 1, false},
+    {"as if a position could not see itself", -1, false},
+    {"as if the triangle were the wrong way round", LONG_MAX / 2, true},
+};
+
+/* Row of head `head` of query i over keys [begin, end). Returns the relative error that single precision may make in
+ * the weights, for scores are exponents. */
+static double right_attention(const struct job *j, const real *qkv, size_t head, size_t i, size_t begin, size_t end)
+{
+    const size_t C = j->g->config.n_embd, hs = j->g->config.head_size;
+    const double scale = 1 / sqrt((double)hs);
+    const real *q = qkv + i * 3 * C + head * hs;
+    double m = -INFINITY, l = 0, blur = 0;
+    for (size_t k = begin; k < end; k++) {
+        double s = 0, terms = 0;
+        for (size_t c = 0; c < hs; c++) {
+            const double term = (double)q[c] * (double)qkv[k * 3 * C + C + head * hs + c] * scale;
+            s += term;
+            terms += fabs(term);
+        }
+        j->p[k] = s;
+        m = s > m ? s : m;
+        blur = terms > blur ? terms : blur;
+    }
+    for (size_t k = begin; k < end; k++) {
+        j->p[k] = exp(j->p[k] - m);
+        l += j->p[k];
+    }
+    memset(j->row, 0, hs * sizeof *j->row);
+    memset(j->size, 0, hs * sizeof *j->size);
+    for (size_t k = begin; k < end; k++)
+        for (size_t c = 0; c < hs; c++) {
+            const double v = (double)qkv[k * 3 * C + 2 * C + head * hs + c];
+            j->row[c] += j->p[k] / l * v;
+            j->size[c] = fmax(j->size[c], fabs(v));
+        }
+    for (size_t c = 0; c < hs; c++)
+        j->size[c] *= 1 + blur;
+    return ALLOWED * blur;
+}
+
+/* Which common mistake explains all rows of a head, if one does. */
+static const char *explain_head(const struct job *j, const real *qkv, const real *att, size_t head)
+{
+    const size_t C = j->g->config.n_embd, hs = j->g->config.head_size, T = j->T;
+    for (size_t m = 0; m < sizeof MISTAKES / sizeof *MISTAKES; m++) {
+        bool fits = true;
+        for (size_t i = 0; i < T && fits; i++) {
+            const long end = (long)i + 1 + MISTAKES[m].ahead;
+            right_attention(j, qkv, head, i, MISTAKES[m].from_itself ? i : 0, end < (long)T ? (size_t)end : T);
+            fits = row_error(j, att + i * C + head * hs, hs) <= 1;
+        }
+        if (fits)
+            return MISTAKES[m].reads;
+    }
+    return NULL;
+}
+
+static void check_attention(const struct job *j, const real *qkv, const real *att)
+{
+    const struct config *c = &j->g->config;
+    for (size_t head = 0; head < c->n_head; head++) {
+        double worst = 0;
+        for (size_t i = 0; i < j->T; i++) {
+            const size_t end = c->declared == ATTENTION_CAUSAL ? i + 1 : j->T;
+            if (right_attention(j, qkv, head, i, 0, end) > 0.05) {
+                j->r->too_sharp++;
+                continue;
+            }
+            const double error = row_error(j, att + i * c->n_embd + head * c->head_size, c->head_size);
+            if (count(j, error) && error > worst)
+                worst = error;
+        }
+        if (worst > 0)
+            blame(j, head, "attention", worst, explain_head(j, qkv, att, head));
+    }
+}
+
+/* The worst wrong row so far, for an operation without heads. */
+static void note(const struct job *j, double *worst, const real *found, size_t n)
+{
+    const double error = row_error(j, found, n);
+    if (count(j, error) && error > *worst)
+        *worst = error;
+}
+
+static void blame_if(const struct job *j, const char *operation, double worst)
+{
+    if (worst > 0)
+        blame(j, DEFINITION_NOWHERE, operation, worst, NULL);
+}
+
+/* x (T,C) into the block; acts of the batch row begin at these pointers. */
+static void check_block(const struct job *j, const real *x, const struct block_acts *a, size_t first)
+{
+    const struct config *c = &j->g->config;
+    const size_t C = c->n_embd, T = j->T;
+    const struct block_params p = block_params(&j->g->table, j->g->params, j->layer);
+    const real *ln1 = a->ln1 + first * C, *qkv = a->qkv + first * 3 * C, *att = a->att + first * C,
+               *mid = a->mid + first * C, *ln2 = a->ln2 + first * C, *fc = a->fc + first * 4 * C,
+               *gelu = a->gelu + first * 4 * C, *out = a->out + first * C;
+    double worst[7] = {0};
+    for (size_t t = 0; t < T; t++) {
+        right_layernorm(j, x + t * C, p.ln1_gain, p.ln1_bias, C);
+        note(j, &worst[0], ln1 + t * C, C);
+        right_linear(j, ln1 + t * C, p.qkv, p.qkv_bias, NULL, C, 3 * C);
+        note(j, &worst[1], qkv + t * 3 * C, 3 * C);
+        right_linear(j, att + t * C, p.proj, p.proj_bias, x + t * C, C, C);
+        note(j, &worst[2], mid + t * C, C);
+        right_layernorm(j, mid + t * C, p.ln2_gain, p.ln2_bias, C);
+        note(j, &worst[3], ln2 + t * C, C);
+        right_linear(j, ln2 + t * C, p.fc, p.fc_bias, NULL, C, 4 * C);
+        note(j, &worst[4], fc + t * 4 * C, 4 * C);
+        right_gelu(j, fc + t * 4 * C, 4 * C);
+        note(j, &worst[5], gelu + t * 4 * C, 4 * C);
+        right_linear(j, gelu + t * 4 * C, p.fc_out, p.fc_out_bias, mid + t * C, 4 * C, C);
+        note(j, &worst[6], out + t * C, C);
+    }
+    blame_if(j, "LayerNorm 1", worst[0]);
+    blame_if(j, "W_QKV", worst[1]);
+    check_attention(j, qkv, att);
+    blame_if(j, "W_O", worst[2]);
+    blame_if(j, "LayerNorm 2", worst[3]);
+    blame_if(j, "W_fc", worst[4]);
+    blame_if(j, "GELU", worst[5]);
+    blame_if(j, "W_out", worst[6]);
+}
+
+static const real *tensor(const struct gpt *g, enum params_kind kind)
+{
+    const struct params_tensor *p = params_find(&g->table, kind, 0);
+    return p && p->present ? g->params + p->offset : NULL;
+}
+
+static void check_ends(struct job *j, const struct work *w, const uint32_t *tokens, size_t first)
+{
+    const struct config *c = &j->g->config;
+    const size_t C = c->n_embd, V = c->vocab_size;
+    const real *wte = tensor(j->g, PARAMS_TOKEN_EMBEDDING), *wpe = tensor(j->g, PARAMS_POSITION_EMBEDDING),
+               *head = c->tied ? wte : tensor(j->g, PARAMS_HEAD), *x = w->block[c->n_layer - 1].out + first * C,
+               *lnf = w->lnf + first * C;
+    double embedding = 0, norm = 0, output = 0;
+    for (size_t t = 0; t < j->T; t++) {
+        for (size_t k = 0; k < C; k++) {
+            const double token = (double)wte[tokens[t] * C + k], position = (double)wpe[t * C + k];
+            j->row[k] = token + position;
+            j->size[k] = fabs(token) + fabs(position);
+        }
+        note(j, &embedding, w->embedded + (first + t) * C, C);
+        right_layernorm(j, x + t * C, tensor(j->g, PARAMS_LNF_GAIN), tensor(j->g, PARAMS_LNF_BIAS), C);
+        note(j, &norm, lnf + t * C, C);
+        for (size_t v = 0; v < V; v++) {
+            j->row[v] = j->size[v] = 0;
+            for (size_t k = 0; k < C; k++) {
+                const double term = (double)lnf[t * C + k] * (double)head[v * C + k];
+                j->row[v] += term;
+                j->size[v] += fabs(term);
+            }
+        }
+        note(j, &output, w->logits + (first + t) * V, V);
+    }
+    j->layer = DEFINITION_NOWHERE;
+    blame_if(j, "embeddings", embedding);
+    blame_if(j, "final LayerNorm", norm);
+    blame_if(j, "output head", output);
+}
+
+enum status definition_check(struct definition_report *r, const struct gpt *g, const struct work *w,
+                             const uint32_t *tokens, size_t T, size_t b, struct error *err)
+{
+    assert(w->training && T > 0 && T <= w->T && b < w->B);
+    const struct config *c = &g->config;
+    const size_t widest = c->vocab_size > 4 * c->n_embd ? c->vocab_size : 4 * c->n_embd;
+    struct job j = {.r = r, .g = g, .T = T};
+    j.row = malloc(widest * sizeof *j.row);
+    j.size = malloc(widest * sizeof *j.size);
+    j.p = malloc(T * sizeof *j.p);
+    *r = (struct definition_report){0};
+    enum status s = STATUS_OK;
+    if (!j.row || !j.size || !j.p) {
+        s = fail(err, STATUS_MEMORY, "check: memory to work the operations out again was refused");
+    } else {
+        const size_t first = b * T;
+        for (j.layer = 0; j.layer < c->n_layer; j.layer++)
+            check_block(&j, (j.layer ? w->block[j.layer - 1].out : w->embedded) + first * c->n_embd, &w->block[j.layer],
+                        first);
+        check_ends(&j, w, tokens + first, first);
+    }
+    free(j.row);
+    free(j.size);
+    free(j.p);
+    return s;
+}

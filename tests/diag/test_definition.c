@@ -1,0 +1,128 @@
+#include "diag/definition.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "diag/catalogue.h"
+#include "support/tiny.h"
+
+static struct definition_report report;
+
+static void run(struct tiny *t, size_t b)
+{
+    struct error err;
+    gpt_forward(&t->model, &t->work, t->tokens, t->B, t->T, &gpt_evaluating);
+    cr_assert_eq(definition_check(&report, &t->model, &t->work, t->tokens, t->T, b, &err), STATUS_OK);
+}
+
+static void again(struct tiny *t)
+{
+    struct error err;
+    cr_assert_eq(definition_check(&report, &t->model, &t->work, t->tokens, t->T, 0, &err), STATUS_OK);
+}
+
+static void make(struct tiny *t, size_t L, size_t H, size_t C, size_t B, size_t T, bool bias, bool tied)
+{
+    struct config c = config_make(L, H, C, T, 7);
+    c.bias = bias;
+    c.tied = tied;
+    tiny_make(t, &c, 1, B, T, 1);
+}
+
+Test(definition, correct_models_are_what_they_should_be)
+{
+    const struct {
+        size_t L, H, C, B, T;
+        bool bias, tied;
+        real sharpen;
+    } all[] = {{1, 1, 1, 1, 1, true, true, 1},  {2, 2, 6, 2, 5, true, false, 1},  {1, 3, 9, 1, 17, false, true, 1},
+               {3, 1, 8, 3, 33, true, true, 1}, {1, 4, 64, 1, 40, true, true, 1}, {2, 2, 8, 1, 16, true, true, 50}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct tiny t;
+        make(&t, all[i].L, all[i].H, all[i].C, all[i].B, all[i].T, all[i].bias, all[i].tied);
+        tiny_sharpen(&t, 0, all[i].sharpen);
+        for (size_t b = 0; b < all[i].B; b++) {
+            run(&t, b);
+            cr_expect_eq(report.places, 0, "shape %zu: %s, %g", i, report.place[0].operation, report.place[0].error);
+            cr_expect_gt(report.rows, 0);
+        }
+        tiny_free(&t);
+    }
+}
+
+static void expect_only(const char *operation, size_t layer)
+{
+    cr_expect_eq(report.places, 1, "%s: %zu places, %s", operation, report.places, report.place[0].operation);
+    cr_expect_str_eq(report.place[0].operation, operation);
+    cr_expect_eq(report.place[0].layer, layer);
+}
+
+Test(definition, each_operation_is_blamed_alone)
+{
+    const struct {
+        enum params_kind kind;
+        const char *operation;
+    } all[] = {{PARAMS_LN1_GAIN, "LayerNorm 1"},
+               {PARAMS_LN1_BIAS, "LayerNorm 1"},
+               {PARAMS_QKV, "W_QKV"},
+               {PARAMS_QKV_BIAS, "W_QKV"},
+               {PARAMS_PROJ, "W_O"},
+               {PARAMS_PROJ_BIAS, "W_O"},
+               {PARAMS_LN2_GAIN, "LayerNorm 2"},
+               {PARAMS_FC, "W_fc"},
+               {PARAMS_FC_OUT, "W_out"},
+               {PARAMS_FC_OUT_BIAS, "W_out"}};
+    struct tiny t;
+    make(&t, 2, 2, 8, 1, 9, true, false);
+    run(&t, 0);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        real *x = tiny_tensor(&t, t.model.params, all[i].kind, 1);
+        const real old = x[3];
+        x[3] += (real)0.1;
+        again(&t);
+        expect_only(all[i].operation, 1);
+        x[3] = old;
+    }
+    const struct {
+        enum params_kind kind;
+        const char *operation;
+    } ends[] = {
+        {PARAMS_POSITION_EMBEDDING, "embeddings"}, {PARAMS_LNF_GAIN, "final LayerNorm"}, {PARAMS_HEAD, "output head"}};
+    for (size_t i = 0; i < 3; i++) {
+        real *x = tiny_tensor(&t, t.model.params, ends[i].kind, 0);
+        x[3] += (real)0.1;
+        again(&t);
+        expect_only(ends[i].operation, DEFINITION_NOWHERE);
+        x[3] -= (real)0.1;
+    }
+    t.work.block[0].gelu[5] += (real)0.1; /* which W_out has read otherwise */
+    again(&t);
+    cr_expect_eq(report.places, 2);
+    cr_expect_str_eq(report.place[0].operation, "GELU");
+    t.work.logits[0] = (real)NAN;
+    again(&t);
+    cr_expect_eq(report.places, 3, "not a number is not right");
+    tiny_free(&t);
+}
+
+Test(definition, common_mistakes_in_attention_are_recognised)
+{
+    const char *const names[][2] = {{"no-mask", "as if there were no mask"},
+                                    {"one-ahead", "as if the next position were visible"},
+                                    {"not-itself", "as if a position could not see itself"},
+                                    {"transposed", "as if the triangle were the wrong way round"},
+                                    {"after-softmax", NULL}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct tiny t;
+        make(&t, 2, 3, 9, 1, 12, true, true);
+        struct fault fault;
+        catalogue_plant(&fault, &t.model, NULL, catalogue_find(names[i][0]), 1, 2);
+        run(&t, 0);
+        expect_only("attention", 1);
+        cr_expect_eq(report.place[0].head, 2);
+        const char *reads = report.place[0].reads;
+        cr_expect(names[i][1] ? reads && strcmp(reads, names[i][1]) == 0 : !reads, "%s: %s", names[i][0], reads);
+        tiny_free(&t);
+    }
+}
