@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/rng.h"
 #include "diag/leak_locate.h"
 
@@ -152,10 +153,14 @@ static enum status run(struct leak_report *r, const struct check *c, enum leak_e
         const struct gpt_pass *pass = mode ? &training : &gpt_evaluating;
         for (size_t round = 0; round < rounds; round++) {
             enum status s = STATUS_OK;
+            const double start = clock_seconds();
             if (c->V > 1 && !(quick && mode == 1))
                 s = suffix_round(r, c, round, rounds, pass, !quick, err);
+            const double between = clock_seconds();
             if (!s && !(quick && drops && mode == 0))
                 s = gradient_round(r, c, round, rounds, pass, err);
+            r->suffix_seconds += between - start;
+            r->gradient_seconds += clock_seconds() - between;
             if (s)
                 return s;
         }
@@ -189,8 +194,10 @@ enum status leak_check(struct leak_report *r, const struct gpt *g, struct work *
     free(c.tokens);
     free(c.changed);
     free(c.before);
+    const double start = clock_seconds();
     if (!s && r->leak)
         s = leak_locate(r, g, w, seed, step, err);
+    r->locate_seconds = clock_seconds() - start;
     return s;
 }
 

@@ -34,13 +34,14 @@ struct leak_place {
 struct leak_report {
     bool leak;
     bool suffix_leaks, gradient_leaks;
-    bool logging_leaks;     /* logits are other bits when attention logs nothing */
-    size_t suffix_position; /* a t at which the suffix test failed */
-    double suffix_change;   /* the largest change of an earlier logit */
-    double gradient_size;   /* the largest |d logits_i / d embedding_j|, j > i */
-    size_t positions;       /* how many t were tried */
-    size_t gradients;       /* how many i a gradient was sent back from */
-    size_t places;          /* found, of which the first LEAK_PLACES are listed */
+    bool logging_leaks;                                      /* logits are other bits when attention logs nothing */
+    size_t suffix_position;                                  /* a t at which the suffix test failed */
+    double suffix_change;                                    /* the largest change of an earlier logit */
+    double gradient_size;                                    /* the largest |d logits_i / d embedding_j|, j > i */
+    size_t positions;                                        /* how many t were tried */
+    size_t gradients;                                        /* how many i a gradient was sent back from */
+    double suffix_seconds, gradient_seconds, locate_seconds; /* what each took */
+    size_t places;                                           /* found, of which the first LEAK_PLACES are listed */
     struct leak_place place[LEAK_PLACES];
 };
 

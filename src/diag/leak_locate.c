@@ -285,7 +285,14 @@ static enum status begin(struct trial *t, size_t B, uint32_t step, struct error 
     const size_t C = t->g->config.n_embd;
     t->B = B;
     t->T = t->w->T;
-    t->n = chart_positions(t->at, LEAK_LOCATE_POSITIONS, t->T);
+    /* a pass over a block, matrices and attention */
+    const double cost = 2.0 * (double)t->T * (double)C * (12.0 * (double)C + 2.0 * (double)t->T);
+    const double affordable = LEAK_LOCATE_COST / cost;
+    t->n = chart_positions(t->at,
+                           affordable > LEAK_LOCATE_POSITIONS ? LEAK_LOCATE_POSITIONS
+                           : affordable < LEAK_LOCATE_LEAST   ? LEAK_LOCATE_LEAST
+                                                              : (size_t)affordable,
+                           t->T);
     const size_t rows = B * t->T;
     t->x = malloc(rows * C * sizeof(real));
     t->changed = malloc(rows * C * sizeof(real));

@@ -5,8 +5,11 @@
 
 #include "diag/leak.h"
 
-/* Long windows are tried at this many positions, chosen by chart_positions: a block alone costs a pass for each. */
+/* Long windows are tried at this many positions at most, chosen by chart_positions: a block alone costs a pass for
+ * each. Large models are tried at fewer: about so many floating-point operations go into a block. */
 #define LEAK_LOCATE_POSITIONS 64
+#define LEAK_LOCATE_LEAST 16
+#define LEAK_LOCATE_COST 1e10
 
 /* Adds to r->place. Each block runs on random rows x, then with one row changed at a time, by much, by little and
  * beyond all bounds; the first operation, in order, whose earlier rows change is at fault (attention: each head that

@@ -1,0 +1,198 @@
+#include "diag/decoding.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "diag/noise.h"
+#include "model/decode.h"
+
+#ifdef NOPEEK_DOUBLE
+#define NEAR 1e-11
+#else
+#define NEAR 1e-5
+#endif
+
+#define PROMPTS 16
+#define PAST_END 3 /* symbols decoded past the context */
+
+struct trial {
+    const struct gpt *g;
+    struct work *w;
+    struct decode d;
+    size_t T, V, n;   /* n: symbols */
+    uint32_t *tokens; /* (n) */
+    double allowed;   /* for logits of passes of other shapes, times max(1, largest |logit|) */
+    size_t compared;
+    struct verdict *v;
+};
+
+static void blame(const struct trial *t, const char *what)
+{
+    struct verdict_finding *f = verdict_find(t->v, "decode", "%s", what);
+    snprintf(f->operation, sizeof f->operation, "decode");
+}
+
+/* Logits after the first n symbols, by a pass over the last T of them. */
+static const real *by_window(const struct trial *t, size_t n)
+{
+    const size_t T = n < t->T ? n : t->T;
+    gpt_forward(t->g, t->w, t->tokens + (n - T), 1, T, &gpt_quiet);
+    return t->w->logits + (T - 1) * t->V;
+}
+
+/* True when the decoder's logits after n symbols are not what a pass gives. */
+static bool differs(struct trial *t, const real *found, size_t n)
+{
+    const real *want = by_window(t, n);
+    double scale = 1, off = 0;
+    for (size_t k = 0; k < t->V; k++) {
+        const double error = fabs((double)found[k] - (double)want[k]);
+        scale = fmax(scale, fabs((double)want[k]));
+        off = error <= off ? off : error;
+    }
+    t->compared++;
+    return !(off <= t->allowed * scale);
+}
+
+/* One symbol after another from the start, compared at the positions chosen. */
+static bool steps_differ(struct trial *t, const size_t *at, size_t count)
+{
+    bool differ = false;
+    decode_reset(&t->d);
+    for (size_t n = 1, k = 0; n <= t->T; n++) {
+        const real *found = decode_append(&t->d, t->tokens + n - 1, 1);
+        if (k < count && at[k] + 1 == n) {
+            differ |= differs(t, found, n);
+            k++;
+        }
+    }
+    return differ;
+}
+
+/* A prompt of n symbols at once, and two more. */
+static bool prompt_differs(struct trial *t, size_t n)
+{
+    decode_reset(&t->d);
+    bool differ = differs(t, decode_append(&t->d, t->tokens, n), n);
+    for (size_t more = 1; more <= 2; more++)
+        differ |= differs(t, decode_append(&t->d, t->tokens + n + more - 1, 1), n + more);
+    return differ;
+}
+
+/* Past the end of the context, and where a prompt makes the window slide by several. */
+static bool slides_differ(struct trial *t)
+{
+    bool differ = false;
+    decode_reset(&t->d);
+    (void)decode_append(&t->d, t->tokens, t->T);
+    for (size_t n = t->T + 1; n <= t->T + PAST_END; n++)
+        differ |= differs(t, decode_append(&t->d, t->tokens + n - 1, 1), n);
+    if (t->T >= 2)
+        differ |= differs(t, decode_append(&t->d, t->tokens + t->T + PAST_END, 2), t->T + PAST_END + 2);
+    return differ;
+}
+
+/* The same text must give the same bits in a decoder that has just read another. */
+static bool reset_differs(struct trial *t, size_t n)
+{
+    struct error ignored;
+    struct decode fresh;
+    if (decode_create(&fresh, t->g, t->w->threads, &ignored) != STATUS_OK)
+        return false; /* no memory for a second one; the other comparisons stand */
+    decode_reset(&t->d);
+    (void)decode_append(&t->d, t->tokens + t->n - n, n);
+    decode_reset(&t->d);
+    const real *found = decode_append(&t->d, t->tokens, n), *want = decode_append(&fresh, t->tokens, n);
+    bool differ = false;
+    for (size_t k = 0; k < t->V; k++)
+        differ |= found[k] != want[k];
+    decode_free(&fresh);
+    t->compared++;
+    return differ;
+}
+
+/* What the first n - 1 symbols leave in the cache must not depend on the last. */
+static bool cache_peeks(struct trial *t, size_t n)
+{
+    const size_t C = t->g->config.n_embd, L = t->g->config.n_layer, row = (n - 1) * C;
+    real *kept = malloc(2 * L * row * sizeof *kept);
+    if (!kept || t->V < 2 || t->d.recompute) { /* a model that computes its window anew keeps no cache */
+        free(kept);
+        return false;
+    }
+    decode_reset(&t->d);
+    (void)decode_append(&t->d, t->tokens, n);
+    for (size_t layer = 0; layer < L; layer++) {
+        memcpy(kept + 2 * layer * row, t->d.cache[layer].k, row * sizeof *kept);
+        memcpy(kept + (2 * layer + 1) * row, t->d.cache[layer].v, row * sizeof *kept);
+    }
+    const uint32_t old = t->tokens[n - 1];
+    t->tokens[n - 1] = (old + 1) % (uint32_t)t->V;
+    decode_reset(&t->d);
+    (void)decode_append(&t->d, t->tokens, n);
+    t->tokens[n - 1] = old;
+    bool peeks = false;
+    for (size_t layer = 0; layer < L; layer++)
+        for (size_t k = 0; k < row; k++)
+            peeks |= kept[2 * layer * row + k] != t->d.cache[layer].k[k] ||
+                     kept[(2 * layer + 1) * row + k] != t->d.cache[layer].v[k];
+    free(kept);
+    t->compared++;
+    return peeks;
+}
+
+static void run(struct trial *t)
+{
+    size_t at[PROMPTS];
+    const size_t count = chart_positions(at, PROMPTS, t->T);
+    bool steps = steps_differ(t, at, count), prompts = false, peeks = false, reset = false;
+    for (size_t k = 0; k < count; k++) {
+        const size_t n = at[k] + 1;
+        prompts |= prompt_differs(t, n);
+        reset |= reset_differs(t, n);
+        peeks |= n > 1 && cache_peeks(t, n);
+    }
+    const bool slides = slides_differ(t), any = steps || prompts || slides || peeks || reset;
+    verdict_say(t->v, "decode", any ? VERDICT_FOUND : VERDICT_CLEAN, 0,
+                any ? "of %zu comparisons some differ"
+                    : "%zu comparisons: symbol by symbol, by prompts, past the context and after a reset it gives what "
+                      "whole windows give",
+                t->compared);
+    if (peeks)
+        blame(t, "a prompt's cached keys and values depend on what comes after them: no mask while it is read");
+    if (steps)
+        blame(t, "symbol by symbol the logits are not those of a whole window: look at the cache's positions");
+    else if (prompts && !peeks)
+        blame(t, "after a prompt the logits are not those of a whole window");
+    if (slides && !steps)
+        blame(t, "past the context the logits are not those of the window: the cache is stale");
+    if (reset)
+        blame(t, "after a reset the logits depend on the text before it: the cache is stale");
+}
+
+enum status decoding_check(struct verdict *v, const struct gpt *g, struct work *w, uint64_t seed, struct error *err)
+{
+    struct trial t = {.g = g, .w = w, .T = g->config.block_size, .V = g->config.vocab_size, .v = v};
+    assert(w->T == t.T);
+    t.n = t.T + PAST_END + 2;
+    t.tokens = malloc(t.n * sizeof *t.tokens);
+    enum status s =
+        t.tokens ? decode_create(&t.d, g, w->threads, err) : fail(err, STATUS_MEMORY, "check: out of memory");
+    if (!s) {
+        const struct rng_site site = {.seed = seed, .purpose = RNG_CHECK, .head = 7};
+        for (size_t k = 0; k < t.n; k++)
+            t.tokens[k] = (uint32_t)rng_below(&site, (uint32_t)k, t.V);
+        struct noise noise;
+        s = noise_measure(&noise, g, w, t.tokens, t.tokens + 1, 1, t.T, seed, err);
+        t.allowed = NEAR + 8 * noise.logits;
+        if (!s)
+            run(&t);
+        decode_free(&t.d);
+    }
+    free(t.tokens);
+    return s;
+}

@@ -1,0 +1,133 @@
+#include "diag/possible.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/rng.h"
+#include "text/bank.h"
+#include "text/corpus.h"
+
+#define STANDARD_ERRORS 4
+
+/* Mean of loss less what is possible, by windows: symbols within one hang together, windows less so. */
+struct excess {
+    double sum, squares;
+    size_t windows, symbols;
+};
+
+static void add_window(struct excess *e, double mean, size_t symbols)
+{
+    e->sum += mean;
+    e->squares += mean * mean;
+    e->windows++;
+    e->symbols += symbols;
+}
+
+static double excess_mean(const struct excess *e)
+{
+    return e->sum / (double)e->windows;
+}
+
+static double excess_error(const struct excess *e)
+{
+    const double n = (double)e->windows, mean = excess_mean(e);
+    return n < 2 ? (double)INFINITY : sqrt(fmax(0, e->squares / n - mean * mean) / (n - 1));
+}
+
+static enum status judge(struct verdict *v, const char *detector, const struct excess *e, double possible,
+                         const char *of, struct error *err)
+{
+    const double mean = excess_mean(e), error = excess_error(e);
+    if (!isfinite(mean))
+        return fail(err, STATUS_NONFINITE, "check: the loss is not finite: the weights are spoiled");
+    const bool below = mean < -STANDARD_ERRORS * error;
+    verdict_say(v, detector, below ? VERDICT_FOUND : VERDICT_CLEAN, 0,
+                "%zu symbols: loss %.4f, %s %.4f; difference %+.4f, standard error %.4f", e->symbols, possible + mean,
+                of, possible, mean, error);
+    if (below)
+        verdict_find(v, detector, "the loss lies %.4f nats below %s, which no model reaches that cannot see the future",
+                     -mean, of)
+            ->nats = -mean;
+    return STATUS_OK;
+}
+
+enum status possible_uniform(struct verdict *v, const struct gpt *g, struct work *w, size_t windows, uint64_t seed,
+                             struct error *err)
+{
+    const size_t T = w->T, V = g->config.vocab_size;
+    if (V < 2) {
+        verdict_say(v, "uniform", VERDICT_SKIPPED, 0, "one symbol alone leaves nothing to guess");
+        return STATUS_OK;
+    }
+    uint32_t *ids = malloc((w->B * T + w->B) * sizeof *ids), *targets = malloc(w->B * T * sizeof *targets);
+    enum status s = ids && targets ? STATUS_OK : fail(err, STATUS_MEMORY, "check: out of memory");
+    struct excess e = {0};
+    for (size_t window = 0; !s && window < windows;) {
+        const size_t B = windows - window < w->B ? windows - window : w->B;
+        for (size_t b = 0; b < B; b++, window++) {
+            const struct rng_site site = {.seed = seed, .purpose = RNG_CHECK, .head = 9, .row = (uint32_t)window};
+            for (size_t t = 0; t < T; t++)
+                ids[b * T + t] = (uint32_t)rng_below(&site, (uint32_t)t, V);
+            for (size_t t = 0; t + 1 < T; t++)
+                targets[b * T + t] = ids[b * T + t + 1];
+            targets[b * T + T - 1] = (uint32_t)rng_below(&site, (uint32_t)T, V);
+        }
+        gpt_forward(g, w, ids, B, T, &gpt_quiet);
+        gpt_loss(g, w, targets, B, T);
+        for (size_t b = 0; b < B; b++) {
+            double sum = 0;
+            for (size_t t = 0; t < T; t++)
+                sum += (double)w->loss[b * T + t];
+            add_window(&e, sum / (double)T - log((double)V), T);
+        }
+    }
+    free(ids);
+    free(targets);
+    return s ? s : judge(v, "uniform", &e, log((double)V), "ln V", err);
+}
+
+static enum status measure_corpus(struct verdict *v, const struct gpt *g, struct work *w, const uint32_t *ids,
+                                  const struct corpus *c, struct error *err)
+{
+    const size_t T = w->T < 256 ? w->T : 256; /* more windows, for the standard error */
+    struct excess e = {0};
+    double entropy = 0;
+    for (size_t start = 0; start + T < c->count; start += T) {
+        gpt_forward(g, w, ids + start, 1, T, &gpt_quiet);
+        gpt_loss(g, w, ids + start + 1, 1, T);
+        double sum = 0;
+        for (size_t t = 0; t < T; t++) {
+            sum += (double)w->loss[t] - c->nats[start + t + 1];
+            entropy += c->nats[start + t + 1];
+        }
+        add_window(&e, sum / (double)T, T);
+    }
+    return judge(v, "entropy", &e, entropy / (double)e.symbols, "the text's true entropy", err);
+}
+
+enum status possible_entropy(struct verdict *v, const struct gpt *g, struct work *w, const struct tokenizer *t,
+                             size_t size, uint64_t seed, struct error *err)
+{
+    struct grammar grammar;
+    struct corpus c;
+    enum status s = grammar_make(&grammar, &bank_source, err);
+    if (s)
+        return s;
+    s = corpus_make(&c, &grammar, seed, size > 4 * w->T ? size : 4 * w->T, err);
+    if (!s) {
+        uint32_t *ids = NULL;
+        size_t count;
+        struct error unknown;
+        s = tokenizer_encode(t, &ids, &count, (const uint8_t *)c.text, c.count, "the corpus", &unknown);
+        if (s == STATUS_FORMAT) {
+            verdict_say(v, "entropy", VERDICT_SKIPPED, 0, "not trained on text of which the true entropy is known");
+            s = STATUS_OK;
+        } else {
+            s = s ? fail(err, s, "%s", unknown.message) : measure_corpus(v, g, w, ids, &c, err);
+        }
+        free(ids);
+        corpus_free(&c);
+    }
+    grammar_free(&grammar);
+    return s;
+}
