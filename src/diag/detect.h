@@ -4,7 +4,7 @@
  *     gradient    what a logit's gradient reaches: nothing at later positions
  *     blocks      the same on every block alone, operation by operation, head by head, for small and huge changes
  *     definition  each operation is worked out again in double from its formula
- *     slope       the backward pass is the derivative of the forward pass
+ *     backward    each gradient of a block is worked out again in double from its formula
  *     batch       rows of a batch keep to themselves
  *     decode      one symbol at a time, with its cache, gives what a whole window gives
  *     generation  the loss when nothing later is there at all: what the future is worth

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "diag/leak_locate.h"
+#include "diag/scores.h"
 
 #define FULL_PAIRS 16
 
@@ -169,6 +170,40 @@ static enum status run(struct leak_report *r, const struct check *c, enum leak_e
     return STATUS_OK;
 }
 
+/* Where scores are large most weights are exactly 0, and a head is seen to look at a few later positions of those that
+ * its mask lets through. What it could see shows in a copy of the model whose scores are small. */
+static enum status see_whole_shapes(struct leak_report *r, const struct gpt *g, struct work *w, const uint32_t *tokens,
+                                    uint64_t seed, uint32_t step, struct error *err)
+{
+    const size_t listed = r->places < LEAK_PLACES ? r->places : LEAK_PLACES;
+    bool partial = false;
+    for (size_t k = 0; k < listed; k++)
+        partial |= r->place[k].head != LEAK_NO_HEAD && r->place[k].shape.pattern == CHART_SOME;
+    if (!partial)
+        return STATUS_OK;
+    const struct scores scores = scores_measure(g, w, tokens);
+    struct gpt soft;
+    enum status s = scores_scaled(&soft, g, sqrt(1 / fmax(1, scores_size(&scores))), err);
+    if (s)
+        return s;
+    struct leak_report *r_soft = calloc(1, sizeof *r_soft);
+    if (r_soft) {
+        r_soft->leak = true;
+        s = leak_locate(r_soft, &soft, w, seed, step, err);
+    }
+    for (size_t k = 0; r_soft && !s && k < listed; k++)
+        for (size_t n = 0; n < r_soft->places && n < LEAK_PLACES; n++) {
+            struct leak_place *to = &r->place[k];
+            const struct leak_place *from = &r_soft->place[n];
+            if (to->shape.pattern == CHART_SOME && to->layer == from->layer && to->head == from->head &&
+                to->backward == from->backward)
+                to->shape = from->shape;
+        }
+    free(r_soft);
+    scores_free(&soft);
+    return s;
+}
+
 enum status leak_check(struct leak_report *r, const struct gpt *g, struct work *w, enum leak_effort effort,
                        uint64_t seed, uint32_t step, struct error *err)
 {
@@ -191,13 +226,15 @@ enum status leak_check(struct leak_report *r, const struct gpt *g, struct work *
                  "leak check: memory for a second set of logits was refused: choose a smaller batch");
     else
         s = run(r, &c, effort, seed, step, err);
-    free(c.tokens);
-    free(c.changed);
-    free(c.before);
     const double start = clock_seconds();
     if (!s && r->leak)
         s = leak_locate(r, g, w, seed, step, err);
+    if (!s && r->leak)
+        s = see_whole_shapes(r, g, w, c.tokens, seed, step, err);
     r->locate_seconds = clock_seconds() - start;
+    free(c.tokens);
+    free(c.changed);
+    free(c.before);
     return s;
 }
 

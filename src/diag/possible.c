@@ -86,21 +86,25 @@ enum status possible_uniform(struct verdict *v, const struct gpt *g, struct work
     return s ? s : judge(v, "uniform", &e, log((double)V), "ln V", err);
 }
 
+/* As many windows at once as w has rows. ids (count) */
 static enum status measure_corpus(struct verdict *v, const struct gpt *g, struct work *w, const uint32_t *ids,
                                   const struct corpus *c, struct error *err)
 {
     const size_t T = w->T < 256 ? w->T : 256; /* more windows, for the standard error */
     struct excess e = {0};
     double entropy = 0;
-    for (size_t start = 0; start + T < c->count; start += T) {
-        gpt_forward(g, w, ids + start, 1, T, &gpt_quiet);
-        gpt_loss(g, w, ids + start + 1, 1, T);
-        double sum = 0;
-        for (size_t t = 0; t < T; t++) {
-            sum += (double)w->loss[t] - c->nats[start + t + 1];
-            entropy += c->nats[start + t + 1];
+    for (size_t start = 0; start + T < c->count;) {
+        const size_t left = (c->count - 1 - start) / T, B = left < w->B ? left : w->B;
+        gpt_forward(g, w, ids + start, B, T, &gpt_quiet);
+        gpt_loss(g, w, ids + start + 1, B, T); /* windows stand end to end, and so do their targets */
+        for (size_t b = 0; b < B; b++, start += T) {
+            double sum = 0;
+            for (size_t t = 0; t < T; t++) {
+                sum += (double)w->loss[b * T + t] - c->nats[start + t + 1];
+                entropy += c->nats[start + t + 1];
+            }
+            add_window(&e, sum / (double)T, T);
         }
-        add_window(&e, sum / (double)T, T);
     }
     return judge(v, "entropy", &e, entropy / (double)e.symbols, "the text's true entropy", err);
 }

@@ -1,5 +1,7 @@
 #include "kernels/attention_fault.h"
 
+#include <math.h>
+
 #include "kernels/vmath.h"
 
 static enum attention_fault fault_of(const struct attention_shape *s, size_t h)
@@ -65,25 +67,28 @@ void attention_fault_weights(real *weights, const struct attention_shape *s, siz
             weights[j] /= left;
 }
 
-bool attention_fault_hidden_ds(real *ds, const real *p, real mean, const real *q_i, const real *k,
-                               const struct attention_shape *s, size_t h, size_t i)
+bool attention_fault_unmasked_ds(real *ds, const real *q_i, const real *k, const struct attention_shape *s, size_t h,
+                                 size_t i)
 {
     const enum attention_fault fault = fault_of(s, h);
     if (fault != ATTENTION_FAULT_AFTER_SOFTMAX && fault != ATTENTION_FAULT_BACKWARD_UNMASKED)
         return false;
     const struct attention_interval right = attention_keys(s->rules[h], s->T_q, s->T_k, i);
-    size_t most = right.begin;
-    for (size_t j = right.begin; j < right.end; j++)
-        most = p[j] > p[most] ? j : most;
-    const real s_most = s->scale * vmath_dot(q_i, k + most * s->k_stride, s->hs);
+    /* three times over the row: no room to keep it */
+    real m = -(real)INFINITY, l = 0, mean = 0;
     for (size_t j = 0; j < s->T_k; j++) {
-        const bool visible = j >= right.begin && j < right.end;
-        real p_j = p[j];
-        if (!visible) /* p_j = exp(s_j - lse), and lse = s_most - ln p_most */
-            p_j = p[most] * vmath_exp(s->scale * vmath_dot(q_i, k + j * s->k_stride, s->hs) - s_most);
-        const real dp_j = !visible && fault == ATTENTION_FAULT_AFTER_SOFTMAX ? 0 : ds[j];
-        ds[j] = p_j * (dp_j - mean);
+        const real s_j = s->scale * vmath_dot(q_i, k + j * s->k_stride, s->hs);
+        m = s_j > m ? s_j : m;
+        if (fault == ATTENTION_FAULT_AFTER_SOFTMAX && (j < right.begin || j >= right.end))
+            ds[j] = 0; /* its weight was thrown away */
     }
+    for (size_t j = 0; j < s->T_k; j++) {
+        const real e_j = vmath_exp(s->scale * vmath_dot(q_i, k + j * s->k_stride, s->hs) - m);
+        l += e_j;
+        mean += e_j * ds[j];
+    }
+    for (size_t j = 0; j < s->T_k; j++)
+        ds[j] = vmath_exp(s->scale * vmath_dot(q_i, k + j * s->k_stride, s->hs) - m) / l * (ds[j] - mean / l);
     return true;
 }
 

@@ -21,13 +21,12 @@ void attention_fault_scores(real *scores, const struct attention_shape *s, size_
 /* After the softmax: what a mask applied to the weights does.   weights (T_k) */
 void attention_fault_weights(real *weights, const struct attention_shape *s, size_t h, size_t i);
 
-/* Gradient of a row of scores where the backward pass takes keys for seen that the forward pass did not: their weights
- * are worked out again from q and k. False, with nothing done, when that is not the fault.
- *   ds  (T_k)  dP on entry, P (dP - mean) on return
- *   p   (T_k)  the row's weights, 0 where hidden
- *   q_i (hs), k (T_k,hs) by k_stride; mean = sum_j p_j dP_j */
-bool attention_fault_hidden_ds(real *ds, const real *p, real mean, const real *q_i, const real *k,
-                               const struct attention_shape *s, size_t h, size_t i);
+/* Gradient of a row of scores where the backward pass takes all keys for seen: the softmax of all of them is worked out
+ * again from q and k. False, with nothing done, when that is not the fault.
+ *   ds  (T_k)  dP on entry, P (dP - sum_j P_j dP_j) on return
+ *   q_i (hs), k (T_k,hs) by k_stride */
+bool attention_fault_unmasked_ds(real *ds, const real *q_i, const real *k, const struct attention_shape *s, size_t h,
+                                 size_t i);
 
 /* The weights whose transpose carries dy to dv: `kept` itself, or where the backward pass masks what the forward pass
  * did not, a masked copy in `room`.   kept, room (T_q,T_k), may be the same */

@@ -121,14 +121,14 @@ static void head_backward(real *dq, real *dk, real *dv, const real *dy, const re
         if (drop)
             for (size_t j = keys.begin; j < keys.end; j++)
                 ds_i[j] = mask_i[j] == 0 ? 0 : ds_i[j] * mask_i[j]; /* now dP */
+        if (attention_fault_unmasked_ds(ds_i, q + i * s->q_stride, k, s, h, i))
+            continue;
         /* forward: P = softmax(S), so dS_ij = P_ij (dP_ij - sum_k P_ik dP_ik) */
         const real mean = vmath_dot(p_i + keys.begin, ds_i + keys.begin, keys.end - keys.begin);
-        if (!attention_fault_hidden_ds(ds_i, p_i, mean, q + i * s->q_stride, k, s, h, i)) {
-            for (size_t j = keys.begin; j < keys.end; j++)
-                ds_i[j] = p_i[j] * (ds_i[j] - mean);
-            memset(ds_i, 0, keys.begin * sizeof *ds_i);
-            memset(ds_i + keys.end, 0, (T_k - keys.end) * sizeof *ds_i);
-        }
+        for (size_t j = keys.begin; j < keys.end; j++)
+            ds_i[j] = p_i[j] * (ds_i[j] - mean);
+        memset(ds_i, 0, keys.begin * sizeof *ds_i);
+        memset(ds_i + keys.end, 0, (T_k - keys.end) * sizeof *ds_i);
     }
     /* forward: S = scale Q K^T */
     visible_product(dq, s->q_stride, ds, k, s->k_stride, s->scale, h, ATTENTION_BACKWARD, s);

@@ -1,0 +1,327 @@
+#include "diag/derivative.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/rng.h"
+#include "model/block.h"
+
+#ifdef NOPEEK_DOUBLE
+#define NEAR 1e-8
+#else
+#define NEAR 1e-3
+#endif
+/* Beyond this an error says nothing. */
+#define TOO_ROUGH 0.2
+
+/* One block of T rows, and what its backward pass should give, in double. */
+struct job {
+    struct verdict *v;
+    const struct gpt *g;
+    struct work *w;
+    size_t T, layer;
+    real *x, *dout, *grads;                 /* (T,C), (T,C), (table.size) */
+    double *dgelu, *dfc;                    /* (T,4C) */
+    double *dln2, *dmid, *datt, *dln1, *dx; /* (T,C) */
+    double *dqkv;                           /* (T,3C) */
+    double *p, *dp;                         /* (T) */
+    double *dw;                             /* (4 C C): one weight's gradient */
+    double tolerance;                       /* relative: grows along the way back */
+    size_t compared, too_rough;
+    double worst; /* error over tolerance, of what passes */
+};
+
+static void layout(struct job *j, struct arena *a)
+{
+    const size_t C = j->g->config.n_embd, n = j->T * C;
+    j->x = arena_take(a, n, sizeof *j->x);
+    j->dout = arena_take(a, n, sizeof *j->dout);
+    j->grads = arena_take(a, j->g->table.size, sizeof *j->grads);
+    double **const wide[] = {&j->dgelu, &j->dfc}, **const narrow[] = {&j->dln2, &j->dmid, &j->datt, &j->dln1, &j->dx};
+    for (size_t k = 0; k < 2; k++)
+        *wide[k] = arena_take(a, 4 * n, sizeof(double));
+    for (size_t k = 0; k < 5; k++)
+        *narrow[k] = arena_take(a, n, sizeof(double));
+    j->dqkv = arena_take(a, 3 * n, sizeof(double));
+    j->p = arena_take(a, j->T, sizeof *j->p);
+    j->dp = arena_take(a, j->T, sizeof *j->dp);
+    j->dw = arena_take(a, 4 * C * C, sizeof *j->dw);
+}
+
+static void block_lane(const struct lane *lane, void *context)
+{
+    const struct job *j = context;
+    struct block_acts *a = &j->w->block[j->layer];
+    const struct block_pass p = {j->g, j->layer, 1, j->T, &gpt_evaluating, NULL};
+    block_forward(lane, j->x, a, j->w, &p);
+    lane_barrier(lane);
+    block_backward(lane, j->x, a, j->w, j->grads, &p);
+}
+
+/* Of `count` columns of rows that are `stride` apart; never 0. */
+static double length_of(const double *x, size_t rows, size_t stride, size_t count)
+{
+    double squares = 1e-300;
+    for (size_t r = 0; r < rows; r++)
+        for (size_t c = 0; c < count; c++)
+            squares += x[r * stride + c] * x[r * stride + c];
+    return sqrt(squares);
+}
+
+/* Compares `count` columns of rows, `stride` apart, with what is right. False: wrong. */
+static bool same(struct job *j, const real *found, const double *right, size_t rows, size_t stride, size_t count)
+{
+    double off = 0;
+    for (size_t r = 0; r < rows; r++)
+        for (size_t c = 0; c < count; c++)
+            off += pow((double)found[r * stride + c] - right[r * stride + c], 2);
+    if (j->tolerance > TOO_ROUGH) {
+        j->too_rough++;
+        return true;
+    }
+    j->compared++;
+    const double error = sqrt(off) / (j->tolerance * length_of(right, rows, stride, count) + 1e-30);
+    if (!(error <= 1))
+        return false;
+    j->worst = fmax(j->worst, error);
+    return true;
+}
+
+static void blame(const struct job *j, const char *operation, size_t head, const char *what)
+{
+    struct verdict_finding *f =
+        verdict_find(j->v, "backward", "the gradient %s is not the derivative of %s", what, operation);
+    f->layer = j->layer;
+    f->head = head;
+    f->backward = true;
+    snprintf(f->operation, sizeof f->operation, "%s", operation);
+}
+
+/* forward: y = x W + b, W (in,out), so dx = dy W^T */
+static void back_linear(double *dx, const double *dy, const real *w, size_t T, size_t in, size_t out)
+{
+    for (size_t t = 0; t < T; t++)
+        for (size_t i = 0; i < in; i++) {
+            double sum = 0;
+            for (size_t o = 0; o < out; o++)
+                sum += dy[t * out + o] * (double)w[i * out + o];
+            dx[t * in + i] = sum;
+        }
+}
+
+static double gelu_slope(double x)
+{
+    const double k = sqrt(2 / acos(-1.0)), u = k * (x + 0.044715 * x * x * x), th = tanh(u);
+    return (1 + th) / 2 + x / 2 * (1 - th * th) * k * (1 + 3 * 0.044715 * x * x);
+}
+
+/* forward: y = (x - mean) rstd gain + bias; dx += rstd (g - mean(g) - xhat mean(g xhat)), g = dy gain. Where those
+ * terms cancel, rounding weighs more: the tolerance grows by as much. */
+static void back_layernorm(struct job *j, double *dx, const double *dy, const real *x, const real *gain)
+{
+    const size_t C = j->g->config.n_embd;
+    double terms = 0, left = 0;
+    for (size_t t = 0; t < j->T; t++) {
+        const real *x_t = x + t * C;
+        double mean = 0, var = 0, g_mean = 0, gx_mean = 0;
+        for (size_t c = 0; c < C; c++)
+            mean += (double)x_t[c] / (double)C;
+        for (size_t c = 0; c < C; c++)
+            var += ((double)x_t[c] - mean) * ((double)x_t[c] - mean) / (double)C;
+        const double rstd = 1 / sqrt(var + j->g->config.norm_epsilon);
+        for (size_t c = 0; c < C; c++) {
+            const double g = dy[t * C + c] * (double)gain[c];
+            g_mean += g / (double)C;
+            gx_mean += g * ((double)x_t[c] - mean) * rstd / (double)C;
+        }
+        for (size_t c = 0; c < C; c++) {
+            const double g = dy[t * C + c] * (double)gain[c], xhat = ((double)x_t[c] - mean) * rstd;
+            const double d = rstd * (g - g_mean - xhat * gx_mean);
+            terms += rstd * rstd * (g * g + g_mean * g_mean + xhat * gx_mean * xhat * gx_mean);
+            dx[t * C + c] += d;
+            left += dx[t * C + c] * dx[t * C + c];
+        }
+    }
+    j->tolerance *= fmax(1, sqrt(terms / (left + 1e-300)));
+}
+
+/* forward: att = attention(q, k, v). Returns the largest sum of a score's terms, whose rounding the exponential
+ * magnifies; terms[part] becomes the squared length of what is summed for queries, keys and values, before it cancels.
+ */
+static double back_attention(const struct job *j, const real *qkv, size_t head, double terms[3])
+{
+    const struct config *c = &j->g->config;
+    const size_t C = c->n_embd, hs = c->head_size, T = j->T, at = head * hs;
+    const double scale = 1 / sqrt((double)hs);
+    double blur = 0;
+    terms[0] = terms[1] = terms[2] = 0;
+    for (size_t i = 0; i < T; i++) {
+        const size_t end = c->declared == ATTENTION_CAUSAL ? i + 1 : T;
+        const real *q = qkv + i * 3 * C + at;
+        const double *dy = j->datt + i * C + at;
+        double *dq = j->dqkv + i * 3 * C + at;
+        double m = -INFINITY, l = 0, mean = 0;
+        for (size_t k = 0; k < end; k++) {
+            double s = 0, size = 0, dp = 0;
+            for (size_t n = 0; n < hs; n++) {
+                const double term = (double)q[n] * (double)qkv[k * 3 * C + C + at + n] * scale;
+                s += term;
+                size += fabs(term);
+                dp += dy[n] * (double)qkv[k * 3 * C + 2 * C + at + n];
+            }
+            j->p[k] = s;
+            j->dp[k] = dp;
+            m = fmax(m, s);
+            blur = fmax(blur, size);
+        }
+        for (size_t k = 0; k < end; k++)
+            l += j->p[k] = exp(j->p[k] - m);
+        for (size_t k = 0; k < end; k++)
+            mean += (j->p[k] /= l) * j->dp[k];
+        for (size_t k = 0; k < end; k++) {
+            const double ds = j->p[k] * (j->dp[k] - mean) * scale;
+            const double ds_size = j->p[k] * (fabs(j->dp[k]) + fabs(mean)) * scale;
+            for (size_t n = 0; n < hs; n++) {
+                dq[n] += ds * (double)qkv[k * 3 * C + C + at + n];
+                j->dqkv[k * 3 * C + C + at + n] += ds * (double)q[n];
+                j->dqkv[k * 3 * C + 2 * C + at + n] += j->p[k] * dy[n];
+                terms[0] += pow(ds_size * (double)qkv[k * 3 * C + C + at + n], 2);
+                terms[1] += pow(ds_size * (double)q[n], 2);
+                terms[2] += pow(j->p[k] * dy[n], 2);
+            }
+        }
+    }
+    return blur;
+}
+
+static void zero(double *x, size_t n)
+{
+    memset(x, 0, n * sizeof *x);
+}
+
+/* Weight and bias of y = a W + b: dW = a^T dy, db = sum dy. `found` and `found_bias` may be NULL. */
+static void compare_linear(struct job *j, const char *operation, const real *found, const real *found_bias,
+                           const real *a, const double *dy, size_t in, size_t out)
+{
+    zero(j->dw, in * out);
+    for (size_t t = 0; t < j->T; t++)
+        for (size_t i = 0; i < in; i++)
+            for (size_t o = 0; o < out; o++)
+                j->dw[i * out + o] += (double)a[t * in + i] * dy[t * out + o];
+    if (!same(j, found, j->dw, in, out, out))
+        blame(j, operation, VERDICT_NOWHERE, "of the weights");
+    zero(j->dw, out);
+    for (size_t t = 0; t < j->T; t++)
+        for (size_t o = 0; o < out; o++)
+            j->dw[o] += dy[t * out + o];
+    if (found_bias && !same(j, found_bias, j->dw, 1, out, out))
+        blame(j, operation, VERDICT_NOWHERE, "of the bias");
+}
+
+/* The MLP half: dout to dmid. */
+static bool compare_mlp(struct job *j, const struct block_params *p, const struct block_params *g,
+                        const struct block_acts *a)
+{
+    const size_t C = j->g->config.n_embd, T = j->T;
+    for (size_t k = 0; k < T * C; k++)
+        j->dmid[k] = (double)j->dout[k];
+    back_linear(j->dgelu, j->dmid, p->fc_out, T, 4 * C, C);
+    for (size_t k = 0; k < 4 * T * C; k++)
+        j->dfc[k] = j->dgelu[k] * gelu_slope((double)a->fc[k]);
+    compare_linear(j, "W_out", g->fc_out, g->fc_out_bias, a->gelu, j->dmid, 4 * C, C);
+    const bool right = same(j, j->w->dfc, j->dfc, T, 4 * C, 4 * C);
+    if (!right)
+        blame(j, "GELU", VERDICT_NOWHERE, "of its input");
+    compare_linear(j, "W_fc", g->fc, g->fc_bias, a->ln2, j->dfc, C, 4 * C);
+    back_linear(j->dln2, j->dfc, p->fc, T, C, 4 * C);
+    back_layernorm(j, j->dmid, j->dln2, a->mid, p->ln2_gain);
+    return right;
+}
+
+/* The attention half: dmid to dx. */
+static void compare_attention(struct job *j, const struct block_params *p, const struct block_params *g,
+                              const struct block_acts *a)
+{
+    static const char *const parts[] = {"of the queries", "of the keys", "of the values"};
+    const struct config *c = &j->g->config;
+    const size_t C = c->n_embd, hs = c->head_size, T = j->T;
+    compare_linear(j, "W_O", g->proj, g->proj_bias, a->att, j->dmid, C, C);
+    back_linear(j->datt, j->dmid, p->proj, T, C, C);
+    zero(j->dqkv, 3 * T * C);
+    const double before = j->tolerance;
+    double most = 0;
+    bool right = true;
+    for (size_t head = 0; head < c->n_head; head++) {
+        double terms[3];
+        const double blur = back_attention(j, a->qkv, head, terms);
+        for (size_t part = 0; part < 3; part++) {
+            const size_t at = part * C + head * hs;
+            j->tolerance = before * (1 + blur) * fmax(1, sqrt(terms[part]) / length_of(j->dqkv + at, T, 3 * C, hs));
+            most = fmax(most, j->tolerance);
+            if (same(j, j->w->dqkv + at, j->dqkv + at, T, 3 * C, hs))
+                continue;
+            right = false;
+            blame(j, "attention", head, parts[part]);
+        }
+    }
+    j->tolerance = most;
+    if (!right) /* what follows is built on it */
+        return;
+    compare_linear(j, "W_QKV", g->qkv, g->qkv_bias, a->ln1, j->dqkv, C, 3 * C);
+    back_linear(j->dln1, j->dqkv, p->qkv, T, C, 3 * C);
+    memcpy(j->dx, j->dmid, T * C * sizeof *j->dx);
+    back_layernorm(j, j->dx, j->dln1, j->x, p->ln1_gain);
+    if (!same(j, j->w->dres, j->dx, T, C, C))
+        blame(j, "LayerNorm 1", VERDICT_NOWHERE, "of the block's input");
+}
+
+static void check_block(struct job *j)
+{
+    const struct block_params p = block_params(&j->g->table, j->g->params, j->layer),
+                              g = block_params(&j->g->table, j->grads, j->layer);
+    const size_t n = j->T * j->g->config.n_embd;
+    memset(j->grads, 0, j->g->table.size * sizeof *j->grads);
+    memcpy(j->w->dres, j->dout, n * sizeof *j->dout);
+    team_run(j->w->threads, block_lane, j);
+    j->tolerance = NEAR;
+    if (compare_mlp(j, &p, &g, &j->w->block[j->layer]))
+        compare_attention(j, &p, &g, &j->w->block[j->layer]);
+}
+
+enum status derivative_check(struct verdict *v, const struct gpt *g, struct work *w, const bool *skip, uint64_t seed,
+                             struct error *err)
+{
+    struct job j = {.v = v, .g = g, .w = w, .T = w->T < DERIVATIVE_LONGEST ? w->T : DERIVATIVE_LONGEST};
+    struct arena arena = {0};
+    layout(&j, &arena);
+    const enum status s = arena_place(&arena, err);
+    if (s)
+        return s;
+    layout(&j, &arena);
+    const struct rng_site site = {.seed = seed, .purpose = RNG_CHECK, .head = 8};
+    for (size_t k = 0; k < j.T * g->config.n_embd; k++) {
+        j.x[k] = (real)rng_normal(&site, (uint32_t)(2 * k));
+        j.dout[k] = (real)rng_normal(&site, (uint32_t)(2 * k + 1));
+    }
+    const size_t before = v->findings;
+    for (j.layer = 0; j.layer < g->config.n_layer; j.layer++)
+        if (!skip || !skip[j.layer])
+            check_block(&j);
+    arena_free(&arena);
+    const char *rough = j.too_rough ? "; scores too large to judge some" : "";
+    bool skipped = false;
+    for (size_t layer = 0; skip && layer < g->config.n_layer; layer++)
+        skipped |= skip[layer];
+    if (v->findings > before)
+        verdict_say(v, "backward", VERDICT_FOUND, 0, "%zu gradients are not the derivative of their operation",
+                    v->findings - before);
+    else if (skipped && j.compared == 0)
+        verdict_say(v, "backward", VERDICT_SKIPPED, 0, "no block's forward pass is as its formulas say");
+    else
+        verdict_say(v, "backward", VERDICT_CLEAN, 0,
+                    "%zu gradients worked out again in double: all as they should be%s", j.compared, rough);
+    return STATUS_OK;
+}
