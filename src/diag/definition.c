@@ -139,9 +139,9 @@ static double right_attention(const struct job *j, const real *qkv, size_t head,
             j->row[c] += j->p[k] / l * v;
             j->size[c] = fmax(j->size[c], fabs(v));
         }
-    for (size_t c = 0; c < hs; c++)
+    for (size_t c = 0; c < hs && end - begin > 1; c++)
         j->size[c] *= 1 + blur;
-    return ALLOWED * blur;
+    return end - begin > 1 ? ALLOWED * blur : 0; /* of one key alone the weight is 1 */
 }
 
 /* Which common mistake explains all rows of a head, if one does. */

@@ -18,6 +18,7 @@
 #include "diag/leak_locate.h"
 #include "diag/noise.h"
 #include "diag/possible.h"
+#include "diag/scores.h"
 #include "diag/stress.h"
 #include "diag/windows.h"
 
@@ -34,6 +35,7 @@ struct job {
     const struct detect *d;
     uint32_t *tokens, *targets; /* (B,T) of the run's text, or random */
     struct leak_report *leak;
+    struct gpt soft; /* the model, with scores small enough to be judged in single precision */
     bool *undefined; /* (L): blocks whose forward pass is not as its formulas say */
 };
 
@@ -114,21 +116,32 @@ static enum status check_blocks(struct job *j, struct error *err)
     return STATUS_OK;
 }
 
-static enum status check_definition(struct job *j, struct error *err)
+/* On the model, and where its scores are too large to judge attention by, on a copy in which they are small. */
+static enum status compare_definition(struct definition_report *r, const struct job *j, struct error *err)
 {
     const struct detect *d = j->d;
+    const struct gpt *g = d->g;
+    enum status s = STATUS_OK;
+    for (int soft = 0; !s && soft < 2 && (soft == 0 || (r->places == 0 && r->too_sharp > 0)); soft++) {
+        g = soft ? &j->soft : d->g;
+        gpt_forward(g, d->w, j->tokens, d->w->B, d->w->T, &gpt_evaluating);
+        s = definition_check(r, g, d->w, j->tokens, d->w->T, 0, err);
+    }
+    return s;
+}
+
+static enum status check_definition(struct job *j, struct error *err)
+{
     struct definition_report *r = malloc(sizeof *r);
     if (!r)
         return fail(err, STATUS_MEMORY, "check: out of memory");
-    gpt_forward(d->g, d->w, j->tokens, d->w->B, d->w->T, &gpt_evaluating);
-    const enum status s = definition_check(r, d->g, d->w, j->tokens, d->w->T, 0, err);
+    const enum status s = compare_definition(r, j, err);
     if (!s && r->places)
         verdict_say(j->v, "definition", VERDICT_FOUND, 0, "%zu operation%s not what the formula says", r->places,
                     r->places == 1 ? " is" : "s are");
     else if (!s)
         verdict_say(j->v, "definition", VERDICT_CLEAN, 0,
-                    "%zu rows worked out again in double: all as the formulas say%s", r->rows,
-                    r->too_sharp ? "; scores too large to judge some heads" : "");
+                    "%zu rows worked out again in double: all as the formulas say", r->rows);
     for (size_t k = 0; !s && k < r->places && k < DEFINITION_PLACES; k++) {
         const struct definition_place *p = &r->place[k];
         struct verdict_finding *f = verdict_find(j->v, "definition", "%s is not what its formula says%s%s",
@@ -145,7 +158,7 @@ static enum status check_definition(struct job *j, struct error *err)
 
 static enum status check_derivative(struct job *j, struct error *err)
 {
-    return derivative_check(j->v, j->d->g, j->d->w, j->undefined, j->d->seed, err);
+    return derivative_check(j->v, &j->soft, j->d->w, j->undefined, j->d->seed, err);
 }
 
 static enum status check_batch(struct job *j, struct error *err)
@@ -266,6 +279,10 @@ static void price(struct verdict *v)
 static enum status run(struct job *j, struct error *err)
 {
     read_text(j);
+    const struct scores scores = scores_measure(j->d->g, j->d->w, j->tokens);
+    const enum status made = scores_scaled(&j->soft, j->d->g, sqrt(1 / fmax(1, scores_size(&scores) / 10)), err);
+    if (made)
+        return made;
     for (size_t k = 0; k < sizeof detectors / sizeof *detectors; k++) {
         if (j->d->quick && !detectors[k].quick)
             continue;
@@ -297,6 +314,7 @@ enum status detect_run(struct verdict *v, const struct detect *d, struct error *
                               : fail(err, STATUS_MEMORY, "check: memory for a batch of %zu symbols was refused", n);
     free(j.tokens);
     free(j.targets);
+    scores_free(&j.soft);
     free(j.leak);
     free(j.undefined);
     return s;

@@ -141,7 +141,9 @@ static enum status run(struct leak_report *r, const struct check *c, enum leak_e
     if (c->T < 2)
         return STATUS_OK;
     const size_t wanted = (c->T - 1 + c->B - 1) / c->B, least = c->B == 1 && c->T > 2 ? 2 : 1;
-    size_t rounds = effort == LEAK_QUICK ? 1 : wanted;
+    /* Short windows are cheap, and one of them may be such that a mistake does not show. */
+    const size_t tries = c->T < 32 ? 32 : 0, enough = (tries + c->B - 1) / c->B;
+    size_t rounds = effort == LEAK_QUICK ? 1 : wanted > enough ? wanted : enough;
     if (effort == LEAK_FULL && rounds > FULL_PAIRS)
         rounds = FULL_PAIRS;
     if (rounds < least)

@@ -324,20 +324,21 @@ enum status leak_locate(struct leak_report *r, const struct gpt *g, struct work 
 {
     struct trial t = {.g = g, .w = w, .seed = seed};
     const enum status s = begin(&t, 1, step, err);
-    const struct gpt_pass training = {.training = true, .seed = seed, .step = step};
-    const struct gpt_pass quiet_training = {.training = true, .quiet = true, .seed = seed, .step = step};
-    const struct gpt_pass *const passes[] = {&gpt_evaluating, &training, &gpt_quiet, &quiet_training};
     /* Where logging changes nothing, passes without it need no search of their own. */
-    const size_t modes = r->leak ? 4 : 2;
-    /* A few rows may be such that a finite mask happens to hold. */
+    const int modes = r->leak ? 4 : 2;
+    /* A few rows, or one draw of dropout, may be such that a mistake does not show. */
     const uint32_t draws = t.T < 8 ? 8 : t.T < 32 ? 2 : 1;
-    for (size_t i = 0; !s && i < modes && r->places == 0; i++) {
-        if (i % 2 == 1 && g->config.dropout == 0 && modes == 2)
+    struct gpt_pass pass = {.seed = seed};
+    t.pass = &pass;
+    for (int mode = 0; !s && mode < modes && r->places == 0; mode++) {
+        pass.training = mode % 2 == 1;
+        pass.quiet = mode >= 2;
+        if (pass.training && g->config.dropout == 0 && !r->leak)
             continue;
-        t.pass = passes[i];
         for (t.layer = 0; t.layer < g->config.n_layer; t.layer++) {
             bool found = false;
             for (uint32_t draw = 0; !found && draw < draws; draw++) {
+                pass.step = step + draw;
                 draw_rows(&t, step, draw);
                 found = forward_leaks(r, &t);
             }

@@ -59,7 +59,7 @@ enum status possible_uniform(struct verdict *v, const struct gpt *g, struct work
         verdict_say(v, "uniform", VERDICT_SKIPPED, 0, "one symbol alone leaves nothing to guess");
         return STATUS_OK;
     }
-    uint32_t *ids = malloc((w->B * T + w->B) * sizeof *ids), *targets = malloc(w->B * T * sizeof *targets);
+    uint32_t *ids = malloc(w->B * T * sizeof *ids), *targets = malloc(w->B * T * sizeof *targets);
     enum status s = ids && targets ? STATUS_OK : fail(err, STATUS_MEMORY, "check: out of memory");
     struct excess e = {0};
     for (size_t window = 0; !s && window < windows;) {
@@ -68,9 +68,8 @@ enum status possible_uniform(struct verdict *v, const struct gpt *g, struct work
             const struct rng_site site = {.seed = seed, .purpose = RNG_CHECK, .head = 9, .row = (uint32_t)window};
             for (size_t t = 0; t < T; t++)
                 ids[b * T + t] = (uint32_t)rng_below(&site, (uint32_t)t, V);
-            for (size_t t = 0; t + 1 < T; t++)
-                targets[b * T + t] = ids[b * T + t + 1];
-            targets[b * T + T - 1] = (uint32_t)rng_below(&site, (uint32_t)T, V);
+            for (size_t t = 0; t < T; t++)
+                targets[b * T + t] = (uint32_t)rng_below(&site, (uint32_t)t + 1, V);
         }
         gpt_forward(g, w, ids, B, T, &gpt_quiet);
         gpt_loss(g, w, targets, B, T);

@@ -1,0 +1,221 @@
+/* nopeek lab: experiments that teach, each by its name. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "cli/command.h"
+#include "cli/human.h"
+#include "cli/interrupt.h"
+#include "cli/nearest.h"
+#include "cli/terminal.h"
+#include "lab/recall.h"
+
+struct settings {
+    size_t trials, configurations;
+    const char *fault;
+    uint64_t seed;
+    bool json;
+};
+
+static const struct option_spec options_table[] = {
+    {.name = "trials",
+     .type = OPTION_SIZE,
+     .offset = offsetof(struct settings, trials),
+     .metavar = "N",
+     .fallback = "24",
+     .range = OPTION_BETWEEN(0, 100000),
+     .help = "models that each fault is planted in"},
+    {.name = "configurations",
+     .type = OPTION_SIZE,
+     .offset = offsetof(struct settings, configurations),
+     .metavar = "N",
+     .fallback = "1000",
+     .range = OPTION_BETWEEN(0, 1000000),
+     .help = "correct models, of which none may be blamed"},
+    {.name = "fault",
+     .type = OPTION_STRING,
+     .offset = offsetof(struct settings, fault),
+     .metavar = "NAME",
+     .help = "plant this one only; `nopeek help trap` lists them"},
+    {.name = "seed",
+     .type = OPTION_SEED,
+     .offset = offsetof(struct settings, seed),
+     .metavar = "N",
+     .fallback = "1",
+     .help = "draws all shapes, weights and places anew"},
+    {.name = "json",
+     .type = OPTION_FLAG,
+     .offset = offsetof(struct settings, json),
+     .help = "print one JSON object: recall, false_alarms, correct_configurations, faults"},
+    OPTION_END,
+};
+
+static const struct command_example examples[] = {
+    {"Which detector finds which fault, in about two minutes", "lab detectors"},
+    {"One fault in many models", "lab detectors --fault one-ahead --trials 200 --configurations 0"},
+    {NULL, NULL},
+};
+
+struct view {
+    struct terminal err;
+    double started;
+};
+
+static bool progress(void *context, size_t done, size_t total)
+{
+    struct view *v = context;
+    const double now = clock_seconds();
+    char left[HUMAN_SIZE];
+    terminal_progress(&v->err, now, false, "%zu of %zu models, %s left", done, total,
+                      human_duration(left, (now - v->started) / (double)done * (double)(total - done)));
+    return interrupt_pending();
+}
+
+/* A share as one character pair: "--" never could look, " ." never, "##" always, else tens of percent. */
+static const char *share(char out[4], size_t part, size_t of)
+{
+    if (of == 0)
+        return " -";
+    if (part == 0)
+        return " .";
+    if (part == of)
+        return "##";
+    snprintf(out, 4, "%2zu", 100 * part / of);
+    return out;
+}
+
+static void print_table(const struct recall *r)
+{
+    printf("%-22s found  placed ", "fault");
+    for (size_t c = 0; c < RECALL_COLUMNS; c++)
+        printf(" %c%c", 'a' + (int)c, c + 1 < RECALL_COLUMNS ? ' ' : '\n');
+    for (size_t i = 0; i < catalogue_size; i++) {
+        const struct recall_fault *f = &r->fault[i];
+        if (f->models == 0)
+            continue;
+        printf("%-22s %3zu %%   %3zu %%", f->entry->name, 100 * f->caught_by_any / f->models,
+               100 * f->located / f->models);
+        for (size_t c = 0; c < RECALL_COLUMNS; c++) {
+            char text[4];
+            printf(" %s", share(text, f->caught[c], f->trials[c]));
+        }
+        putchar('\n');
+    }
+    printf("\n## always, a number: percent of the models, . never, - does not apply. Detectors:\n");
+    for (size_t c = 0; c < RECALL_COLUMNS; c++)
+        printf("%s%c %-12s", c % 5 == 0 ? "  " : "", 'a' + (int)c, recall_column(c));
+    printf("%s", RECALL_COLUMNS % 5 ? "\n" : "");
+}
+
+static void print_text(const struct recall *r)
+{
+    size_t models = 0, caught = 0, located = 0;
+    for (size_t i = 0; i < catalogue_size; i++) {
+        models += r->fault[i].models;
+        caught += r->fault[i].caught_by_any;
+        located += r->fault[i].located;
+    }
+    if (models) {
+        print_table(r);
+        printf("\nfaults   %zu of %zu found (%.2f %%), %zu located by layer, head, operation and offset\n", caught,
+               models, 100 * (double)caught / (double)models, located);
+    }
+    printf("correct  %zu models, %zu false alarms\n", r->correct, r->alarms);
+    for (size_t i = 0; i < catalogue_size; i++)
+        if (r->fault[i].missed[0])
+            printf("%s %s\n", r->fault[i].entry->name, r->fault[i].missed);
+    if (r->alarm[0])
+        printf("false alarm: %s\n", r->alarm);
+}
+
+static json_t *by_detector(const struct recall_fault *f)
+{
+    json_t *by = json_object();
+    for (size_t c = 0; c < RECALL_COLUMNS; c++)
+        json_object_set_new(by, recall_column(c),
+                            f->trials[c] ? json_real((double)f->caught[c] / (double)f->trials[c]) : json_null());
+    return by;
+}
+
+static enum status print_json(const struct recall *r, struct error *err)
+{
+    size_t models = 0, caught = 0;
+    json_t *faults = json_array();
+    for (size_t i = 0; i < catalogue_size; i++) {
+        const struct recall_fault *f = &r->fault[i];
+        if (f->models == 0)
+            continue;
+        models += f->models;
+        caught += f->caught_by_any;
+        json_array_append_new(faults, json_pack("{s:s, s:s, s:I, s:I, s:I, s:o}", "name", f->entry->name, "says",
+                                                f->entry->says, "models", (json_int_t)f->models, "caught",
+                                                (json_int_t)f->caught_by_any, "located", (json_int_t)f->located, "by",
+                                                by_detector(f)));
+    }
+    json_t *object = json_pack(
+        "{s:o, s:I, s:I, s:o}", "recall", models ? json_real((double)caught / (double)models) : json_null(),
+        "false_alarms", (json_int_t)r->alarms, "correct_configurations", (json_int_t)r->correct, "faults", faults);
+    if (!object)
+        return fail(err, STATUS_MEMORY, "lab: out of memory");
+    json_dumpf(object, stdout, JSON_COMPACT);
+    putchar('\n');
+    json_decref(object);
+    return STATUS_OK;
+}
+
+static enum status run_detectors(const struct settings *s, struct error *err)
+{
+    if (s->fault && !catalogue_find(s->fault))
+        return fail(err, STATUS_USAGE, "--fault: found \"%.60s\", expected one of those that nopeek help trap lists",
+                    s->fault);
+    struct view view = {.started = clock_seconds()};
+    terminal_open(&view.err, stderr);
+    const struct recall_options o = {.trials = s->trials,
+                                     .correct = s->configurations,
+                                     .seed = s->seed,
+                                     .only = s->fault,
+                                     .progress = progress,
+                                     .context = &view};
+    struct recall *r = malloc(sizeof *r);
+    if (!r)
+        return fail(err, STATUS_MEMORY, "lab: out of memory");
+    interrupt_catch();
+    enum status status = recall_run(r, &o, err);
+    terminal_clear(&view.err);
+    if (status == STATUS_OK && s->json)
+        status = print_json(r, err);
+    else if (status == STATUS_OK)
+        print_text(r);
+    free(r);
+    return status;
+}
+
+static const struct lab {
+    const char *name;
+    enum status (*run)(const struct settings *s, struct error *err);
+} experiments[] = {{"detectors", run_detectors}};
+
+static enum status run(struct options *options, void *settings, struct error *err)
+{
+    for (size_t k = 0; k < sizeof experiments / sizeof *experiments; k++)
+        if (strcmp(options->operand[0], experiments[k].name) == 0)
+            return experiments[k].run(settings, err);
+    return fail(err, STATUS_USAGE, "lab: found \"%.60s\", expected detectors", options->operand[0]);
+}
+
+const struct command cmd_lab = {
+    .name = "lab",
+    .summary = "runs an experiment: how reliable the leak detectors are",
+    .operands = "detectors",
+    .min_operands = 1,
+    .max_operands = 1,
+    .about =
+        "lab detectors plants every fault of the catalogue in many small models of random shape, fresh and trained, in "
+        "random layers and heads, and prints which detector found how many and whether the fault was located; then it "
+        "asks the same detectors about correct models and counts false alarms.",
+    .options = options_table,
+    .settings_size = sizeof(struct settings),
+    .examples = examples,
+    .run = run,
+};
