@@ -1,0 +1,174 @@
+/* nopeek check: does a model look at its own future? */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "cli/command.h"
+#include "cli/exec_model.h"
+#include "cli/interrupt.h"
+#include "cli/terminal.h"
+#include "cli/verdict_view.h"
+#include "diag/blackbox_check.h"
+
+struct settings {
+    const char *exec;
+    bool quick, json;
+    double timeout, max_time;
+    size_t threads;
+    uint64_t seed;
+};
+
+static const struct option_spec options_table[] = {
+    {.name = "exec",
+     .type = OPTION_STRING,
+     .offset = offsetof(struct settings, exec),
+     .metavar = "CMD",
+     .help = "check the model in another program: a command that answers questions line by line"},
+    {.name = "quick", .type = OPTION_FLAG, .offset = offsetof(struct settings, quick), .help = "try fewer positions"},
+    {.name = "timeout",
+     .type = OPTION_NUMBER,
+     .offset = offsetof(struct settings, timeout),
+     .metavar = "SECONDS",
+     .fallback = "60",
+     .range = OPTION_ABOVE(0),
+     .help = "with --exec: the longest that the program may take for one answer"},
+    {.name = "max-time",
+     .type = OPTION_NUMBER,
+     .offset = offsetof(struct settings, max_time),
+     .metavar = "SECONDS",
+     .fallback = "60",
+     .range = OPTION_ABOVE(0),
+     .help = "with --exec: how long to go on asking; a few questions of each kind are asked in any case"},
+    {.name = "seed",
+     .type = OPTION_SEED,
+     .offset = offsetof(struct settings, seed),
+     .metavar = "N",
+     .fallback = "0",
+     .help = "chooses the random tokens"},
+    {.name = "threads",
+     .type = OPTION_SIZE,
+     .offset = offsetof(struct settings, threads),
+     .metavar = "N",
+     .fallback = "0",
+     .fallback_note = "one per core",
+     .range = OPTION_BETWEEN(0, 1024),
+     .help = "threads to compute with; no matter with --exec"},
+    {.name = "json",
+     .type = OPTION_FLAG,
+     .offset = offsetof(struct settings, json),
+     .help = "print one JSON object: leak, nats, findings, detectors; leak is null and error says why when the check "
+             "could not be finished"},
+    OPTION_END,
+};
+
+static const struct command_example examples[] = {
+    {"The function build() in a Python file, which returns a PyTorch module",
+     "check --exec 'python3 scripts/check_torch.py my_model.py:build --context 64 --vocab 65'"},
+    {"A model that the transformers library loads", "check --exec 'python3 scripts/check_transformers.py my_folder'"},
+    {"A program of your own, in a script", "check --json --exec ./my_model"},
+    {NULL, NULL},
+};
+
+static void show_progress(void *context, const char *detector, size_t done, size_t of)
+{
+    struct terminal *const t = context;
+    if (t->live)
+        terminal_progress(t, clock_seconds(), false, "%s: %zu of %zu", detector, done, of);
+}
+
+static enum status print_json(const struct verdict *v, const char *error, struct error *err)
+{
+    json_t *const o = verdict_json(v, error);
+    if (!o)
+        return fail(err, STATUS_MEMORY, "check: out of memory");
+    json_dumpf(o, stdout, JSON_COMPACT);
+    putchar('\n');
+    json_decref(o);
+    return STATUS_OK;
+}
+
+/* Shows what was found; `checked` is how the check itself went, with its message in err. */
+static enum status report(const struct verdict *v, const struct settings *chosen, enum status checked,
+                          struct error *err)
+{
+    if (chosen->json) {
+        struct error refused;
+        if (print_json(v, checked == STATUS_OK ? NULL : err->message, &refused) != STATUS_OK) {
+            *err = refused;
+            return STATUS_MEMORY;
+        }
+    } else if (checked == STATUS_OK) {
+        struct terminal out;
+        terminal_open(&out, stdout);
+        verdict_print(&out, v);
+    }
+    if (checked != STATUS_OK || v->findings == 0)
+        return checked;
+    return fail(err, STATUS_LEAK, "check: a leak was found: positions see their own future");
+}
+
+static enum status check_exec(struct verdict *v, const struct settings *chosen, struct error *err)
+{
+    struct terminal notes;
+    terminal_open(&notes, stderr);
+    interrupt_catch();
+    struct exec_model model;
+    enum status s = exec_model_start(&model, chosen->exec, chosen->timeout, interrupt_pending, err);
+    if (s != STATUS_OK)
+        return fail_within(err, s, "check --exec");
+    const struct blackbox_options o = {.seconds = chosen->max_time,
+                                       .quick = chosen->quick,
+                                       .seed = chosen->seed,
+                                       .progress = show_progress,
+                                       .context = &notes};
+    s = blackbox_check(v, &model.blackbox, &o, err);
+    terminal_clear(&notes);
+    exec_model_stop(&model);
+    return s == STATUS_OK ? s : fail_within(err, s, "check --exec");
+}
+
+static enum status run(struct options *options, void *settings, struct error *err)
+{
+    const struct settings *const chosen = settings;
+    if (options->operands == 1 && chosen->exec)
+        return fail(err, STATUS_USAGE, "check: found both RUN and --exec, expected one of them");
+    if (options->operands == 0 && !chosen->exec)
+        return fail(err, STATUS_USAGE, "check: expected a RUN, or --exec CMD: see nopeek help check");
+    if (!chosen->exec)
+        return fail(err, STATUS_USAGE, "check: only --exec CMD can be checked so far, not the run %s",
+                    options->operand[0]);
+    struct verdict *const v = calloc(1, sizeof *v);
+    if (!v)
+        return fail(err, STATUS_MEMORY, "check: out of memory");
+    enum status s = check_exec(v, chosen, err);
+    s = s == STATUS_INTERRUPTED ? s : report(v, chosen, s, err);
+    free(v);
+    return s;
+}
+
+const struct command cmd_check = {
+    .name = "check",
+    .summary = "looks for positions that see their own future",
+    .operands = "[RUN]",
+    .min_operands = 0,
+    .max_operands = 1,
+    .about =
+        "With --exec, checks anyone's model, in any language. CMD is run by the shell. It reads one JSON object a line "
+        "on "
+        "standard input and answers each with one line on standard output:\n\n"
+        "  {\"hello\":1}                     {\"vocab_size\":V,\"context\":T}\n"
+        "  {\"tokens\":[...]}                {\"logits\":[[...],...]}\n"
+        "  {\"tokens\":[...],\"rows\":[...]}   the same for those rows only\n\n"
+        "There is a row of V logits for each token: the scores of the token after it. Tokens are numbers from 0 to V - "
+        "1, "
+        "1 to T of them. Answering all rows when some are asked for is allowed, and slower. A program that cannot "
+        "answer may "
+        "say {\"error\":\"why\"}. A symbol that can never come may have -Infinity in every row. scripts/check_torch.py "
+        "and scripts/check_transformers.py are such programs.\n\n"
+        "The exit status is 0 when no leak was found, 3 when one was, and 1 when the program could not be checked: it "
+        "crashed, hung, answered nonsense, NaN, or something else each time.",
+    .options = options_table,
+    .settings_size = sizeof(struct settings),
+    .examples = examples,
+    .run = run,
+};

@@ -1,0 +1,153 @@
+#include "diag/blackbox_chart.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define LONGEST ((size_t)1024) /* positions of a chart */
+#define QUICK_QUESTIONS ((size_t)48)
+#define RATIOS_LEAST ((size_t)4)
+
+/* Memory of one chart. */
+struct chart {
+    struct session *s;
+    size_t n, n_rows;
+    unsigned char *cells; /* (n,n) */
+    float *moved;         /* (n,n): nats by which the answer at i moved when the token at j changed */
+    size_t *order;        /* (n) positions to change, the telling ones first */
+};
+
+/* The rows to look at: all, or as many as an answer may have, from the places where mistakes show first. */
+static const size_t *choose_rows(struct chart *c)
+{
+    struct session *s = c->s;
+    if (s->whole) {
+        c->n_rows = c->n;
+        for (size_t i = 0; i < c->n; i++)
+            s->rows[i] = i;
+        return NULL;
+    }
+    /* 0, the one but last (whose future is one token), the beginning of a block and the end of one, ... */
+    const size_t wished[] = {0, c->n - 2, 16, 14, c->n / 2, 1, 32, c->n / 4, 3 * (c->n / 4), 47, 8, 64, 126, 2, 5};
+    const size_t n_wished = sizeof wished / sizeof *wished;
+    size_t n = 0;
+    for (size_t k = 0; k < n_wished && n < s->rows_max; k++)
+        if (wished[k] + 1 < c->n)
+            s->rows[n++] = wished[k];
+    c->n_rows = session_sort_rows(s, n);
+    return s->rows;
+}
+
+/* Around each row its neighbours, and the same distance to both sides; then everything else. */
+static size_t choose_order(struct chart *c)
+{
+    struct session *s = c->s;
+    bool *const taken = calloc(c->n, sizeof *taken);
+    size_t n = 0;
+    if (!taken)
+        return 0;
+    const size_t steps[] = {1, 2, 3, 8, 17, 4};
+    for (size_t k = 0; k < sizeof steps / sizeof *steps && !s->whole; k++)
+        for (size_t r = 0; r < c->n_rows; r++)
+            for (int side = 0; side < 2; side++) {
+                const size_t i = s->rows[r], j = side ? i - steps[k] : i + steps[k];
+                if (j < c->n && !taken[j]) /* i - steps[k] below 0 is large */
+                    taken[c->order[n++] = j] = true;
+            }
+    const size_t places = session_spread(s, 0, c->n - 1);
+    for (size_t k = 0; k < places; k++)
+        if (!taken[s->places[k]])
+            c->order[n++] = s->places[k];
+    free(taken);
+    return n;
+}
+
+/* One window of random tokens, each changed in turn. */
+static enum status one_round(struct blackbox_chart *out, struct chart *c, struct error *err)
+{
+    struct session *s = c->s;
+    const size_t V = s->b->V;
+    const size_t *const rows = choose_rows(c);
+    const size_t n = choose_order(c), limit = s->quick && n > QUICK_QUESTIONS ? QUICK_QUESTIONS : n;
+    if (n == 0)
+        return fail(err, STATUS_MEMORY, "out of memory for a chart");
+    session_random(s, s->tokens, c->n);
+    enum status status = blackbox_ask(s->b, s->before, s->tokens, c->n, rows, c->n_rows, err);
+    for (size_t k = 0; k < limit && status == STATUS_OK; k++) {
+        if (k >= 4 && session_late(s))
+            break;
+        const size_t j = c->order[k];
+        session_show(s, "chart", k, limit);
+        session_change(s, c->n, j, true);
+        status = blackbox_ask(s->b, s->after, s->changed, c->n, rows, c->n_rows, err);
+        out->questions++;
+        for (size_t r = 0; r < c->n_rows && status == STATUS_OK; r++) {
+            const size_t i = s->rows[r], at = i * c->n + j;
+            const double change = session_difference(s, s->before + r * V, s->after + r * V);
+            c->moved[at] = fmaxf(c->moved[at], (float)change);
+            if (change > 10 * s->noise)
+                c->cells[at] = CHART_SEES;
+            else if (c->cells[at] == CHART_UNTRIED)
+                c->cells[at] = CHART_CLEAR;
+            if (j > i)
+                out->largest = fmax(out->largest, change);
+        }
+    }
+    return status;
+}
+
+static int compare_floats(const void *a, const void *b)
+{
+    const float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* The cell (i, i + k) over the cell (i, i - k): the same position's answer, moved from either side. */
+static double strength_of(const struct chart *c)
+{
+    const size_t n = c->n;
+    float *const ratios = calloc(n * n, sizeof *ratios);
+    if (!ratios)
+        return (double)NAN;
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 1; k <= i && i + k < n; k++) {
+            const float later = c->moved[i * n + i + k], earlier = c->moved[i * n + i - k];
+            if (c->cells[i * n + i + k] == CHART_SEES && earlier > 0)
+                ratios[count++] = later / earlier;
+        }
+    qsort(ratios, count, sizeof *ratios, compare_floats);
+    const double middle = count >= RATIOS_LEAST ? (double)ratios[count / 2] : (double)NAN;
+    free(ratios);
+    return middle;
+}
+
+enum status blackbox_chart(struct blackbox_chart *out, struct session *s, struct error *err)
+{
+    const size_t n = s->b->T < LONGEST ? s->b->T : LONGEST;
+    struct chart c = {.s = s, .n = n};
+    *out = (struct blackbox_chart){.n = n, .strength = (double)NAN};
+    c.cells = calloc(n * n, sizeof *c.cells);
+    c.moved = calloc(n * n, sizeof *c.moved);
+    c.order = calloc(n, sizeof *c.order);
+    enum status status =
+        c.cells && c.moved && c.order ? STATUS_OK : fail(err, STATUS_MEMORY, "out of memory for a chart");
+    /* Attention that is sure of itself hides some cells from one window: what makes no pattern gets a second one. */
+    for (int round = 0; round < 2 && status == STATUS_OK; round++) {
+        status = one_round(out, &c, err);
+        out->shape = chart_judge(c.cells, n);
+        if (out->shape.pattern != CHART_SOME || session_late(s))
+            break;
+    }
+    if (status == STATUS_OK) {
+        for (size_t i = 0; i < n; i++)
+            for (size_t j = i + 1; j < n; j++) {
+                out->cells += c.cells[i * n + j] != CHART_UNTRIED;
+                out->seen += c.cells[i * n + j] == CHART_SEES;
+            }
+        out->strength = strength_of(&c);
+    }
+    free(c.cells);
+    free(c.moved);
+    free(c.order);
+    return status;
+}
