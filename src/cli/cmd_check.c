@@ -1,4 +1,5 @@
 /* nopeek check: does a model look at its own future? */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -140,6 +141,7 @@ static enum status run(struct options *options, void *settings, struct error *er
     struct verdict *const v = calloc(1, sizeof *v);
     if (!v)
         return fail(err, STATUS_MEMORY, "check: out of memory");
+    v->nats = (double)NAN;
     enum status s = check_exec(v, chosen, err);
     s = s == STATUS_INTERRUPTED ? s : report(v, chosen, s, err);
     free(v);

@@ -1,6 +1,5 @@
 #include "cli/verdict_view.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -112,11 +111,7 @@ void verdict_print(struct terminal *out, const struct verdict *v)
         fputs("\nNo leak found.\n", out->stream);
         return;
     }
-    fprintf(out->stream, "\n%sLEAK%s", terminal_style(out, TERMINAL_RED), terminal_style(out, TERMINAL_PLAIN));
-    if (isnan(v->nats))
-        fputc('\n', out->stream);
-    else
-        fprintf(out->stream, " worth %.4f nats per symbol\n", v->nats);
+    fprintf(out->stream, "\n%sLEAK%s\n", terminal_style(out, TERMINAL_RED), terminal_style(out, TERMINAL_PLAIN));
     const size_t kept = v->findings < VERDICT_FINDINGS ? v->findings : VERDICT_FINDINGS;
     for (size_t k = 0; k < kept && k < SHOWN; k++)
         print_finding(out, &v->finding[k]);

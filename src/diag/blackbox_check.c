@@ -61,36 +61,6 @@ static enum status check_lengths(struct session *s, struct error *err)
     return STATUS_OK;
 }
 
-/* kept becomes the answer to `first`. */
-static enum status check_repeat(struct session *s, const uint32_t *first, double *kept, struct error *err)
-{
-    size_t n_rows;
-    session_begin(s, 1);
-    enum status status = ask_end(s, kept, first, s->b->T, &n_rows, err);
-    const int times = 3;
-    for (int k = 1; k < times && status == STATUS_OK; k++) {
-        status = ask_end(s, s->after, first, s->b->T, &n_rows, err);
-        if (status == STATUS_OK)
-            s->noise = fmax(s->noise, largest_difference(s, kept, n_rows));
-    }
-    if (status != STATUS_OK)
-        return status;
-    if (s->noise > RANDOM_NOISE)
-        return fail(
-            err, STATUS_FORMAT,
-            "answers differ between identical questions, by up to %.2g nats, so nothing can be said about leaks: "
-            "switch the model to evaluation mode (model.eval() turns dropout off), fix its seed, and keep no "
-            "cache from one question to the next",
-            s->noise);
-    if (s->noise > 0)
-        verdict_say(s->v, "repeat", VERDICT_NOTED, session_spent(s),
-                    "one question %d times: the answers differ by up to %.1g nats; ten times that is allowed for",
-                    times, s->noise);
-    else
-        verdict_say(s->v, "repeat", VERDICT_CLEAN, session_spent(s), "one question %d times: identical answers", times);
-    return STATUS_OK;
-}
-
 static enum status depends_on_others(double change, struct error *err)
 {
     return fail(err, STATUS_FORMAT,
@@ -98,6 +68,41 @@ static enum status depends_on_others(double change, struct error *err)
                 "again after others), so nothing can be said about leaks: a cache or another state is kept between "
                 "questions; start each from a fresh one",
                 change);
+}
+
+/* kept becomes the answer to `first`. Random answers differ every time; a state that the question before has left shows
+ * in the first answer alone. */
+static enum status check_repeat(struct session *s, const uint32_t *first, double *kept, struct error *err)
+{
+    size_t n_rows;
+    double apart[2];
+    session_begin(s, 1);
+    enum status status = ask_end(s, kept, first, s->b->T, &n_rows, err);
+    for (int k = 0; k < 2 && status == STATUS_OK; k++) {
+        status = ask_end(s, s->after, first, s->b->T, &n_rows, err);
+        if (status != STATUS_OK)
+            break;
+        apart[k] = largest_difference(s, kept, n_rows);
+        memcpy(kept, s->after, n_rows * s->b->V * sizeof *kept);
+    }
+    if (status != STATUS_OK)
+        return status;
+    s->noise = fmax(apart[0], apart[1]);
+    if (s->noise > BLACKBOX_WORTHLESS && apart[1] == 0)
+        return depends_on_others(s->noise, err);
+    if (s->noise > RANDOM_NOISE)
+        return fail(err, STATUS_FORMAT,
+                    "answers differ between identical questions, by up to %.2g nats, so nothing can be said about "
+                    "leaks: switch the model to evaluation mode (model.eval() turns dropout off), fix its seed, and "
+                    "keep no cache from one question to the next",
+                    s->noise);
+    if (s->noise > 0)
+        verdict_say(s->v, "repeat", VERDICT_NOTED, session_spent(s),
+                    "one question three times: the answers differ by up to %.1g nats; ten times that is allowed for",
+                    s->noise);
+    else
+        verdict_say(s->v, "repeat", VERDICT_CLEAN, session_spent(s), "one question three times: identical answers");
+    return STATUS_OK;
 }
 
 /* The first question again: its answer must be the one that was kept. */
@@ -154,25 +159,33 @@ static void say_suffix(const struct blackbox_suffix *f, const struct session *s,
                     f->possible, s->noise > 0 ? " by more than the noise" : "");
 }
 
-static void find_in_chart(const struct blackbox_chart *c, const struct blackbox_suffix *f, const struct session *s)
+/* What the strength suggests: a model of which only answers are seen shows no heads and no layers. */
+static void strength_words(char *out, size_t size, const struct blackbox_chart *c)
 {
-    char words[CHART_WORDS_SIZE], strength[160] = "";
-    chart_words(words, &c->shape);
+    const bool all = c->shape.pattern == CHART_ALL_FUTURE;
+    out[0] = '\0';
     if (c->strength < PARTIAL_BELOW)
-        snprintf(strength, sizeof strength,
+        snprintf(out, size,
                  "; partial: a later token moves the answer %.2g times as much as an earlier one, as when one head or "
-                 "one layer has no mask and the others have",
-                 c->strength);
-    else if (c->strength >= PARTIAL_BELOW)
+                 "one layer %s and the others are right",
+                 c->strength, all ? "has no mask" : "has the mistake");
+    else if (all && c->strength >= PARTIAL_BELOW)
         snprintf(
-            strength, sizeof strength,
+            out, size,
             "; a later token moves the answer %.2g times as much as an earlier one, as when the mask is missing as "
             "a whole",
             c->strength);
+    else if (c->chained)
+        snprintf(out, size, "; fainter, up to %zu ahead, as when each of several layers looks one ahead", c->chained);
+}
+
+static void find_in_chart(const struct blackbox_chart *c, const struct blackbox_suffix *f, const struct session *s)
+{
+    char words[CHART_WORDS_SIZE], strength[180];
+    chart_words(words, &c->shape);
+    strength_words(strength, sizeof strength, c);
     if (c->largest > session_tolerance(s))
-        verdict_find(s->v, "chart", "each position sees %s%s", words,
-                     c->shape.pattern == CHART_ALL_FUTURE ? strength : "")
-            ->shape = c->shape;
+        verdict_find(s->v, "chart", "each position sees %s%s", words, strength)->shape = c->shape;
     if (f->change > session_tolerance(s))
         verdict_find(s->v, "suffix", "tokens from position %zu on move the answer at position %zu by %.2g nats",
                      f->place, f->row, f->change)

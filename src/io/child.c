@@ -261,7 +261,7 @@ enum status child_ask(struct child *c, const char *question, size_t n, char **an
             fail(err, STATUS_READ, "the program has not answered within %g s%s", c->timeout,
                  sent < n      ? ": it does not read its standard input"
                  : c->used > 0 ? ": its answer has no end of line yet"
-                               : "");
+                               : ": it is too slow, waits for more, or keeps its answer in a buffer (flush each line)");
             return quoting(c, STATUS_READ, err);
         }
         const enum status s = exchange(c, question, n, &sent, &line, left < SLICE ? left : SLICE, err);
