@@ -7,8 +7,8 @@
 
 struct blackbox_chart {
     struct chart_shape shape;
-    size_t chained;   /* not 0: the shape is +1 in each layer, which reaches this far through several of them */
-    size_t n; /* positions of the window */
+    size_t chained; /* not 0: the shape is +1 in each layer, which reaches this far through several of them */
+    size_t n;       /* positions of the window */
     size_t questions;
     size_t cells;    /* pairs of a position and a later one that were tried ... */
     size_t seen;     /* ... and those in which the later one is seen */
