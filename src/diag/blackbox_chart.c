@@ -189,6 +189,20 @@ static void judge(struct blackbox_chart *out, const struct chart *c)
         out->shape.pattern = CHART_ALL_FUTURE;
 }
 
+/* Attention that is sure of itself hides some cells from one window: what makes no pattern gets a second one. */
+static enum status rounds(struct blackbox_chart *out, struct chart *c, struct error *err)
+{
+    for (int round = 0; round < 2; round++) {
+        const enum status status = one_round(out, c, err);
+        if (status != STATUS_OK)
+            return status;
+        judge(out, c);
+        if (out->shape.pattern != CHART_SOME || session_late(c->s))
+            break;
+    }
+    return STATUS_OK;
+}
+
 enum status blackbox_chart(struct blackbox_chart *out, struct session *s, struct error *err)
 {
     const size_t n = s->b->T < LONGEST ? s->b->T : LONGEST;
@@ -197,21 +211,17 @@ enum status blackbox_chart(struct blackbox_chart *out, struct session *s, struct
     c.cells = calloc(n * n, sizeof *c.cells);
     c.moved = calloc(n * n, sizeof *c.moved);
     c.order = calloc(n, sizeof *c.order);
-    float *const numbers = calloc(n * n, sizeof *numbers);
-    enum status status =
-        c.cells && c.moved && c.order && numbers ? STATUS_OK : fail(err, STATUS_MEMORY, "out of memory for a chart");
-    /* Attention that is sure of itself hides some cells from one window: what makes no pattern gets a second one. */
-    for (int round = 0; round < 2 && status == STATUS_OK; round++) {
-        status = one_round(out, &c, err);
-        judge(out, &c);
-        if (out->shape.pattern != CHART_SOME || session_late(s))
-            break;
-    }
+    float *const ratios = calloc(n * n, sizeof *ratios);
+    enum status status = STATUS_MEMORY;
+    if (c.cells && c.moved && c.order && ratios)
+        status = rounds(out, &c, err);
+    else
+        fail(err, status, "out of memory for a chart");
     if (status == STATUS_OK)
-        out->strength = strength_of(&c, &out->shape, numbers);
+        out->strength = strength_of(&c, &out->shape, ratios);
     free(c.cells);
     free(c.moved);
     free(c.order);
-    free(numbers);
+    free(ratios);
     return status;
 }

@@ -18,6 +18,6 @@ struct blackbox_chart {
 };
 
 /* Until the detector's time is up. STATUS_MEMORY, or what asking failed with. */
-enum status blackbox_chart(struct blackbox_chart *c, struct session *s, struct error *err);
+enum status blackbox_chart(struct blackbox_chart *out, struct session *s, struct error *err);
 
 #endif

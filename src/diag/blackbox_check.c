@@ -11,7 +11,9 @@
 #include "diag/blackbox_suffix.h"
 
 #define RANDOM_NOISE 1e-3 /* nats: answers further apart than this tell nothing about leaks */
-#define PARTIAL_BELOW 0.5 /* of the strength of earlier tokens */
+/* Of the strength of earlier tokens. PyTorch GPTs of 1 to 4 layers and 2 to 8 heads, fresh and trained for 60 to 300
+ * steps, gave 0.91 to 1.1 without any mask, and 0.02 to 0.68 with one head or one of several layers without. */
+#define PARTIAL_BELOW 0.8
 
 /* One answer of every row, or of the last rows_max; *n_rows tells how many. */
 static enum status ask_end(struct session *s, double *logp, const uint32_t *tokens, size_t n, size_t *n_rows,

@@ -1,5 +1,6 @@
 #include "diag/blackbox_loss.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "base/rng.h"
@@ -155,16 +156,19 @@ static void say_generation(const struct generation *g, const struct session *s, 
 
 enum status blackbox_generation(struct session *s, const struct chart_shape *shape, struct error *err)
 {
+    assert(s->b->T >= 2);
     struct generation g = {.change = 0};
     const size_t places = session_spread(s, 0, s->b->T - 2), wanted = s->quick ? QUICK_PREFIXES : PREFIXES;
     const size_t most = wanted < 4 * places ? wanted : 4 * places;
     const size_t group = s->whole ? places : s->rows_max;
     enum status status = STATUS_OK;
+    size_t begin = 0;
     while (status == STATUS_OK && g.worth.n < most && (g.worth.n < 4 || !session_late(s))) {
-        const size_t begin = s->whole ? 0 : g.worth.n % places, left = places - begin, room = most - g.worth.n;
+        const size_t left = places - begin, room = most - g.worth.n;
         size_t n = group < left ? group : left;
         n = n < room ? n : room;
         status = generate(&g, s, s->places + begin, n, err);
+        begin = begin + n < places ? begin + n : 0;
     }
     if (status == STATUS_OK)
         say_generation(&g, s, shape);

@@ -10,7 +10,7 @@
 enum status blackbox_rows(struct session *s, struct error *err);
 
 /* The loss at t in a full window against the loss at t with nothing after it, on random tokens; sets v->nats.
- * shape: what the chart has shown. */
+ * shape: what the chart has shown. T >= 2 (asserted). */
 enum status blackbox_generation(struct session *s, const struct chart_shape *shape, struct error *err);
 
 /* The loss on uniformly random tokens against ln V. */

@@ -50,17 +50,17 @@ static enum status suffix_at(struct blackbox_suffix *f, struct session *s, size_
 
 enum status blackbox_suffix(struct blackbox_suffix *f, struct session *s, struct error *err)
 {
-    const size_t T = s->b->T, lengths[] = {2, 3, 17, 33, T}, quick = 32;
+    const size_t T = s->b->T, lengths[] = {T, 2, 3, 17, 33}, quick = 32;
     *f = (struct blackbox_suffix){0};
     for (size_t k = 0; k < 5; k++) {
         const size_t n = lengths[k];
-        if (n < 2 || n > T || (k < 4 && n == T))
+        if (n < 2 || n > T || (k > 0 && n == T))
             continue;
         const size_t places = session_spread(s, 1, n - 1);
         /* the short lengths: where mistakes show first */
-        const size_t limit = k < 4 ? (places < 4 ? places : 4) : s->quick && places > quick ? quick : places;
+        const size_t limit = k > 0 ? (places < 4 ? places : 4) : s->quick && places > quick ? quick : places;
         session_random(s, s->tokens, n);
-        f->possible += k < 4 ? 0 : places;
+        f->possible += k > 0 ? 0 : places;
         for (size_t p = 0; p < limit; p++) {
             if (p >= 3 && session_late(s))
                 break;
@@ -69,7 +69,7 @@ enum status blackbox_suffix(struct blackbox_suffix *f, struct session *s, struct
             const enum status status = suffix_at(f, s, n, s->places[p], p == 0, err);
             if (status != STATUS_OK)
                 return status;
-            if (k < 4)
+            if (k > 0)
                 f->tried = before;
         }
     }
