@@ -1,9 +1,11 @@
 /* nopeek check: does a model look at its own future? */
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "cli/check_run.h"
 #include "cli/command.h"
 #include "cli/exec_model.h"
 #include "cli/interrupt.h"
@@ -25,7 +27,10 @@ static const struct option_spec options_table[] = {
      .offset = offsetof(struct settings, exec),
      .metavar = "CMD",
      .help = "check the model in another program: a command that answers questions line by line"},
-    {.name = "quick", .type = OPTION_FLAG, .offset = offsetof(struct settings, quick), .help = "try fewer positions"},
+    {.name = "quick",
+     .type = OPTION_FLAG,
+     .offset = offsetof(struct settings, quick),
+     .help = "try less: under a second for a small model"},
     {.name = "timeout",
      .type = OPTION_NUMBER,
      .offset = offsetof(struct settings, timeout),
@@ -63,6 +68,8 @@ static const struct option_spec options_table[] = {
 };
 
 static const struct command_example examples[] = {
+    {"A run, with the text that it was trained on if that is still there", "check run"},
+    {"The same in under a second, for scripts", "check --quick --json run"},
     {"The function build() in a Python file, which returns a PyTorch module",
      "check --exec 'python3 scripts/check_torch.py my_model.py:build --context 64 --vocab 65'"},
     {"A model that the transformers library loads", "check --exec 'python3 scripts/check_transformers.py my_folder'"},
@@ -105,7 +112,8 @@ static enum status report(const struct verdict *v, const struct settings *chosen
     }
     if (checked != STATUS_OK || v->findings == 0)
         return checked;
-    return fail(err, STATUS_LEAK, "check: a leak was found: positions see their own future");
+    return fail(err, STATUS_LEAK, "check: %zu finding%s: what this model's losses say is not to be trusted",
+                v->findings, v->findings == 1 ? "" : "s");
 }
 
 static enum status check_exec(struct verdict *v, const struct settings *chosen, struct error *err)
@@ -131,18 +139,21 @@ static enum status check_exec(struct verdict *v, const struct settings *chosen, 
 static enum status run(struct options *options, void *settings, struct error *err)
 {
     const struct settings *const chosen = settings;
-    if (options->operands == 1 && chosen->exec)
+    if (options->operands > 0 && chosen->exec)
         return fail(err, STATUS_USAGE, "check: found both RUN and --exec, expected one of them");
     if (options->operands == 0 && !chosen->exec)
         return fail(err, STATUS_USAGE, "check: expected a RUN, or --exec CMD: see nopeek help check");
-    if (!chosen->exec)
-        return fail(err, STATUS_USAGE, "check: only --exec CMD can be checked so far, not the run %s",
-                    options->operand[0]);
     struct verdict *const v = calloc(1, sizeof *v);
     if (!v)
         return fail(err, STATUS_MEMORY, "check: out of memory");
     v->nats = (double)NAN;
-    enum status s = check_exec(v, chosen, err);
+    const struct check_run of_run = {.run = options->operand[0],
+                                     .texts = options->operand + 1,
+                                     .n_texts = options->operands ? options->operands - 1 : 0,
+                                     .threads = chosen->threads,
+                                     .seed = chosen->seed,
+                                     .quick = chosen->quick};
+    enum status s = chosen->exec ? check_exec(v, chosen, err) : check_run(v, &of_run, err);
     s = s == STATUS_INTERRUPTED ? s : report(v, chosen, s, err);
     free(v);
     return s;
@@ -151,10 +162,15 @@ static enum status run(struct options *options, void *settings, struct error *er
 const struct command cmd_check = {
     .name = "check",
     .summary = "looks for positions that see their own future",
-    .operands = "[RUN]",
+    .operands = "[RUN [TEXT ...]]",
     .min_operands = 0,
-    .max_operands = 1,
+    .max_operands = SIZE_MAX,
     .about =
+        "Asks a trained model's every operation whether anything later than itself can be seen in it: symbols are "
+        "changed, "
+        "gradients sent back, operations worked out again, the cache compared with whole windows, losses with what is "
+        "possible. A line per detector says what was tried and what it cost; findings name layer, head, operation and "
+        "which later positions are seen, what that is worth in nats a symbol, and what to do.\n\n"
         "With --exec, checks anyone's model, in any language. CMD is run by the shell. It reads one JSON object a line "
         "on "
         "standard input and answers each with one line on standard output:\n\n"

@@ -1,5 +1,6 @@
 #include "cli/verdict_view.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -7,6 +8,20 @@
 #include "io/metrics.h"
 
 static const char *const outcomes[] = {"clean", "found", "noted", "skipped"}; /* as enum verdict_outcome */
+
+/* What to do about findings that are about no later positions, by the detector. */
+static const struct {
+    const char *detector, *advice;
+} by_detector[] = {
+    {"definition", "compare the operation with its formula in the header of src/kernels that declares it"},
+    {"backward", "the gradient check tells which numbers are off: make test TEST_FILTER='gradcheck/*'"},
+    {"batch", "look for a norm over the batch, or for a reshape or stride that confuses rows with positions"},
+    {"decode", "compare what the cache holds with a pass over the same symbols, position by position"},
+    {"generation", "losses of whole windows are not those of writing: find what differs between the two passes"},
+    {"stress", "hide positions with -INFINITY, or leave them out, instead of adding a large negative number"},
+    {"targets", "the target of position t is symbol t + 1: look at how windows are cut"},
+    {"overlap", "split the text once, before windows are drawn"},
+};
 
 /* Findings beyond these say much the same. */
 #define SHOWN 8
@@ -70,18 +85,47 @@ static void print_line(struct terminal *out, const struct verdict_line *line, si
     terminal_entry(out, label, "%s", line->evidence);
 }
 
-static void print_finding(struct terminal *out, const struct verdict_finding *f)
+static bool alike(const struct verdict_finding *a, const struct verdict_finding *b)
 {
+    return strcmp(a->detector, b->detector) == 0 && strcmp(a->operation, b->operation) == 0 &&
+           strcmp(a->what, b->what) == 0 && a->backward == b->backward &&
+           (a->layer == VERDICT_NOWHERE) == (b->layer == VERDICT_NOWHERE) &&
+           (a->head == VERDICT_NOWHERE) == (b->head == VERDICT_NOWHERE);
+}
+
+/* "layer 3 ", "layers 0-3 ", "" */
+static size_t put_range(char *out, size_t size, const char *name, size_t first, size_t last)
+{
+    if (first == VERDICT_NOWHERE)
+        return 0;
+    return (size_t)(first == last ? snprintf(out, size, "%s %zu ", name, first)
+                                  : snprintf(out, size, "%ss %zu-%zu ", name, first, last));
+}
+
+/* Prints findings [first, ...) that differ in their place only and together fill a rectangle of layers and heads;
+ * returns how many they are. */
+static size_t print_findings(struct terminal *out, const struct verdict *v, size_t first, size_t kept)
+{
+    const struct verdict_finding *const f = &v->finding[first];
+    size_t n = 1, whole = 1;
+    for (size_t heads = 0; first + n < kept && alike(f, f + n); n++) {
+        if (heads == 0 && f[n].layer != f->layer)
+            heads = n; /* of the first layer */
+        const size_t row = heads ? n / heads : 0, column = heads ? n % heads : n;
+        if (f[n].layer != f->layer + row || f[n].head != (f->head == VERDICT_NOWHERE ? f->head : f->head + column))
+            break;
+        if (!heads || column + 1 == heads)
+            whole = n + 1;
+    }
+    const struct verdict_finding *const last = f + whole - 1;
     char place[96] = "";
-    size_t used = 0;
-    if (f->layer != VERDICT_NOWHERE)
-        used += (size_t)snprintf(place, sizeof place, "layer %zu ", f->layer);
-    if (f->head != VERDICT_NOWHERE)
-        used += (size_t)snprintf(place + used, sizeof place - used, "head %zu ", f->head);
+    size_t used = put_range(place, sizeof place, "layer", f->layer, last->layer);
+    used += put_range(place + used, sizeof place - used, "head", f->head, last->head);
     if (f->operation[0])
         used +=
             (size_t)snprintf(place + used, sizeof place - used, "%s%s", f->operation, f->backward ? " backward" : "");
     terminal_entry(out, "  ", "%s: %s%s%s", f->detector, place, used ? ": " : "", f->what);
+    return whole;
 }
 
 /* One piece of advice for each pattern among the findings. */
@@ -95,6 +139,13 @@ static void print_advice(struct terminal *out, const struct verdict *v, size_t k
             terminal_entry(out, "what to do: ", "%s", words);
         given[s->pattern] = true;
     }
+    for (size_t n = 0; n < sizeof by_detector / sizeof *by_detector; n++)
+        for (size_t k = 0; k < kept; k++)
+            if (v->finding[k].shape.pattern == CHART_CAUSAL && !given[CHART_ALL_FUTURE] &&
+                strcmp(v->finding[k].detector, by_detector[n].detector) == 0) {
+                terminal_entry(out, "what to do: ", "%s", by_detector[n].advice);
+                break;
+            }
 }
 
 void verdict_print(struct terminal *out, const struct verdict *v)
@@ -113,10 +164,13 @@ void verdict_print(struct terminal *out, const struct verdict *v)
     }
     fprintf(out->stream, "\n%sLEAK%s\n", terminal_style(out, TERMINAL_RED), terminal_style(out, TERMINAL_PLAIN));
     const size_t kept = v->findings < VERDICT_FINDINGS ? v->findings : VERDICT_FINDINGS;
-    for (size_t k = 0; k < kept && k < SHOWN; k++)
-        print_finding(out, &v->finding[k]);
-    if (v->findings > SHOWN)
-        fprintf(out->stream, "  and %zu more (--json lists them)\n", v->findings - SHOWN);
+    size_t at = 0;
+    for (size_t shown = 0; at < kept && shown < SHOWN; shown++)
+        at += print_findings(out, v, at, kept);
+    if (v->findings > at)
+        fprintf(out->stream, "  and %zu more (--json lists them)\n", v->findings - at);
+    if (isfinite(v->nats))
+        fprintf(out->stream, "  what comes later is worth %.4f nats a symbol\n", v->nats);
     print_advice(out, v, kept);
 }
 

@@ -16,7 +16,6 @@
 #define NEAR 1e-5
 #endif
 
-#define PROMPTS 16
 #define PAST_END 3 /* symbols decoded past the context */
 
 struct trial {
@@ -145,10 +144,10 @@ static bool cache_peeks(struct trial *t, size_t n)
     return peeks;
 }
 
-static void run(struct trial *t)
+static void run(struct trial *t, size_t lengths)
 {
-    size_t at[PROMPTS];
-    const size_t count = chart_positions(at, PROMPTS, t->T);
+    size_t at[DECODING_LENGTHS];
+    const size_t count = chart_positions(at, lengths, t->T);
     bool steps = steps_differ(t, at, count), prompts = false, peeks = false, reset = false;
     for (size_t k = 0; k < count; k++) {
         const size_t n = at[k] + 1;
@@ -174,10 +173,11 @@ static void run(struct trial *t)
         blame(t, "after a reset the logits depend on the text before it: the cache is stale");
 }
 
-enum status decoding_check(struct verdict *v, const struct gpt *g, struct work *w, uint64_t seed, struct error *err)
+enum status decoding_check(struct verdict *v, const struct gpt *g, struct work *w, size_t lengths, uint64_t seed,
+                           struct error *err)
 {
     struct trial t = {.g = g, .w = w, .T = g->config.block_size, .V = g->config.vocab_size, .v = v};
-    assert(w->T == t.T);
+    assert(w->T == t.T && lengths <= DECODING_LENGTHS);
     t.n = t.T + PAST_END + 2;
     t.tokens = malloc(t.n * sizeof *t.tokens);
     enum status s =
@@ -190,7 +190,7 @@ enum status decoding_check(struct verdict *v, const struct gpt *g, struct work *
         s = noise_measure(&noise, g, w, t.tokens, t.tokens + 1, 1, t.T, seed, err);
         t.allowed = NEAR + 8 * noise.logits;
         if (!s)
-            run(&t);
+            run(&t, lengths);
         decode_free(&t.d);
     }
     free(t.tokens);

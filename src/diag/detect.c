@@ -168,7 +168,7 @@ static enum status check_batch(struct job *j, struct error *err)
 
 static enum status check_decode(struct job *j, struct error *err)
 {
-    return decoding_check(j->v, j->d->g, j->d->w, j->d->seed, err);
+    return decoding_check(j->v, j->d->g, j->d->w, j->d->quick ? 8 : DECODING_LENGTHS, j->d->seed, err);
 }
 
 /* Windows short and few enough: each costs T/2 times what a pass over it does. */
@@ -176,7 +176,7 @@ static enum status check_generation(struct job *j, struct error *err)
 {
     const struct detect *d = j->d;
     const size_t T = d->w->T < (d->quick ? 64 : 128) ? d->w->T : d->quick ? 64 : 128;
-    const size_t rows = d->quick ? 8192 : 65536, cost = T * (T + 1) / 2;
+    const size_t rows = d->quick ? 4200 : 65536, cost = T * (T + 1) / 2;
     size_t n = rows / cost < 1 ? 1 : rows / cost;
     n = n < d->w->B ? n : d->w->B;
     uint32_t *tokens = malloc(2 * n * T * sizeof *tokens), *targets = tokens + n * T;

@@ -11,7 +11,7 @@ static struct verdict *check(struct tiny *t)
 {
     struct error err;
     struct verdict *v = calloc(1, sizeof *v);
-    cr_assert_eq(decoding_check(v, &t->model, &t->work, 3, &err), STATUS_OK, "%s", err.message);
+    cr_assert_eq(decoding_check(v, &t->model, &t->work, DECODING_LENGTHS, 3, &err), STATUS_OK, "%s", err.message);
     return v;
 }
 
