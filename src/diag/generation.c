@@ -18,7 +18,7 @@ static double sum_losses(const struct gpt *g, struct work *w, uint32_t *batch, c
             memcpy(inputs + b * length, tokens + (row + b) * T, length * sizeof *inputs);
             memcpy(wanted + b * length, targets + (row + b) * T, length * sizeof *wanted);
         }
-        gpt_forward(g, w, inputs, B, length, &gpt_evaluating);
+        gpt_forward(g, w, inputs, B, length, &gpt_quiet);
         gpt_loss(g, w, wanted, B, length);
         for (size_t b = 0; b < B; b++)
             for (size_t t = first; t < length; t++)
