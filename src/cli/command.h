@@ -29,7 +29,7 @@ struct command {
     enum status (*run)(struct options *options, void *settings, struct error *err);
 };
 
-extern const struct command cmd_train, cmd_generate, cmd_eval, cmd_info, cmd_check, cmd_corpus, cmd_lab;
+extern const struct command cmd_train, cmd_generate, cmd_eval, cmd_info, cmd_check, cmd_trap, cmd_corpus, cmd_lab;
 
 /* All commands, in the order of `nopeek help`; then NULL. */
 extern const struct command *const command_list[];

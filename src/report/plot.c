@@ -96,13 +96,13 @@ static void y_ticks(struct buffer *b, const struct plot *p, const struct axis *y
 {
     if (!y->logarithmic) {
         const double d = tick_distance(y->max - y->min, 5);
-        for (double k = ceil(y->min / d - 1e-9); k * d <= y->max + 1e-9 * d; k++)
-            y_tick(b, p, y, k == 0 ? 0 : k * d);
+        for (long k = lround(ceil(y->min / d - 1e-9)); (double)k * d <= y->max + 1e-9 * d; k++)
+            y_tick(b, p, y, (double)k * d);
         return;
     }
     static const double steps[] = {1, 2, 5};
     const size_t count = y->max - y->min > 2.5 ? 1 : 3;
-    for (double power = floor(y->min); power <= y->max; power++)
+    for (int power = (int)floor(y->min); power <= (int)ceil(y->max); power++)
         for (size_t i = 0; i < count; i++) {
             const double value = steps[i] * pow(10, power);
             if (log10(value) >= y->min - 1e-9 && log10(value) <= y->max + 1e-9)
@@ -113,11 +113,12 @@ static void y_ticks(struct buffer *b, const struct plot *p, const struct axis *y
 static void x_ticks(struct buffer *b, const struct plot *p, const struct axis *x, double bottom)
 {
     const double d = tick_distance(x->max - x->min, 6);
-    for (double k = ceil(x->min / d - 1e-9); k * d <= x->max + 1e-9 * d; k++) {
+    for (long k = lround(ceil(x->min / d - 1e-9)); (double)k * d <= x->max + 1e-9 * d; k++) {
+        const double at = place(x, (double)k * d);
         char text[32];
-        snprintf(text, sizeof text, "%g", k == 0 ? 0 : k * d);
-        buffer_print(b, "<path class=\"grid\" d=\"M%.1f %.1fv4\"/>\n", place(x, k * d), bottom);
-        picture_text(b, place(x, k * d), bottom + 16, "mid faint", text);
+        snprintf(text, sizeof text, "%g", (double)k * d);
+        buffer_print(b, "<path class=\"grid\" d=\"M%.1f %.1fv4\"/>\n", at, bottom);
+        picture_text(b, at, bottom + 16, "mid faint", text);
     }
     picture_text(b, (x->from + x->to) / 2, bottom + 32, "mid faint", p->x_label);
 }

@@ -1,0 +1,15 @@
+/* The trap as one HTML page, and its main figure as a picture. */
+#ifndef LAB_TRAP_PAGE_H
+#define LAB_TRAP_PAGE_H
+
+#include "lab/trap.h"
+#include "report/buffer.h"
+
+/* After trap_run. Curves, the gap, heads over time, attention maps, samples, verdicts, and the command that makes it
+ * again; name is the text's. */
+void trap_page(struct buffer *b, const struct trap *t, const char *name);
+
+/* The losses of both twins as an SVG file. */
+void trap_figure(struct buffer *b, const struct trap *t);
+
+#endif
