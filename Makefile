@@ -33,6 +33,7 @@ CLANG_TIDY ?= clang-tidy
 DEMO_TRAIN := data/bank.txt --block-size 256 --n-layer 3 --n-head 4 --n-embd 96 --batch-size 4 --steps 1900 --eval-interval 475
 DEMO_EVAL := data/bank.txt --part val --stride 128
 DEMO_GENERATE := -n 600 --temperature 0.8
+TRAP := data/bank.txt --eval-interval 50
 
 ifneq ($(words $(BUILD)),1)
 $(error BUILD is "$(BUILD)": name one folder, without blanks)
@@ -164,6 +165,10 @@ demo: $(PROGRAM)
 	    print "true entropy of that part of the text: " $$2 " nats per character (data/bank.json)"; exit }' data/bank.json
 	$(PROGRAM) generate $(BUILD)/demo $(DEMO_GENERATE)
 
+# The README's picture; a page of the same goes to $(BUILD)/trap.html.
+trap: $(PROGRAM)
+	$(PROGRAM) trap $(TRAP) --svg data/trap.svg --html $(BUILD)/trap.html
+
 # --- lint ----------------------------------------------------------------------------------------
 
 LINT := lint-layers lint-plants lint-tree lint-headers lint-symbols lint-format lint-tidy lint-scripts
@@ -204,6 +209,7 @@ help:
 	@echo "make            build $(BUILD)/nopeek"
 	@echo "make test       run all tests, with real = float and double; TEST_FILTER='gemm/*' runs some"
 	@echo "make demo       train on data/bank.txt, evaluate, write text"
+	@echo "make trap       train twins, one without its mask; draws data/trap.svg and $(BUILD)/trap.html"
 	@echo "make lint       format, layers, headers, symbols, clang-tidy, shellcheck"
 	@echo "make asan       all tests under AddressSanitizer and LeakSanitizer"
 	@echo "make ubsan      all tests under UndefinedBehaviorSanitizer"
@@ -213,4 +219,4 @@ help:
 	@echo "V=1 shows every command."
 
 -include $(patsubst %.o,%.d,$(sort $(CLI_OBJ) $(FLOAT_OBJ) $(DOUBLE_OBJ) $(FLOAT_TEST_OBJ) $(DOUBLE_TEST_OBJ)))
-.PHONY: all test asan ubsan sanitized demo lint $(LINT) install clean help
+.PHONY: all test asan ubsan sanitized demo trap lint $(LINT) install clean help

@@ -36,7 +36,11 @@ static const char *const token_names[] = {"char", "byte", NULL};
 static const struct option_spec options_table[] = {
     OPTION_SECTION("Trap"),
     {.name = "fault", .type = OPTION_STRING, FIELD(fault), .metavar = "NAME", .fallback = "no-mask",
-     .help = "what is wrong with the second twin; an unknown name lists them all"},
+     .help = "what is wrong with the second twin: no-mask, transposed, one-ahead, not-itself, after-softmax, "
+             "renormalised, minus-1e4, minus-1e9, lost-with-dropout, lost-when-logged, forward-unmasked, "
+             "backward-unmasked, time-mean-embeddings, time-mean-ln1, time-mean-ln2, time-mean-lnf, "
+             "block-mean-attention, block-mean-gelu, batch-mean, batch-next, targets-not-shifted, "
+             "targets-shifted-twice, draws-all, val-early"},
     {.name = "html", .type = OPTION_PATH, FIELD(html), .metavar = "FILE",
      .help = "write all of it as one page: curves, heads, attention maps, samples, verdicts"},
     {.name = "svg", .type = OPTION_PATH, FIELD(svg), .metavar = "FILE",

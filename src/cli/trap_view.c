@@ -230,9 +230,10 @@ static void print_lesson(struct trap_view *v, const struct trap *t)
     if (t->fooled_at != TRAP_NEVER)
         terminal_entry(
             &v->out, "  ",
-            "From step %zu on the leaky twin looks better: by its validation loss of %.3f against %.3f at the "
-            "end, anyone would keep it.",
-            t->fooled_at, leaky->val_loss, right->val_loss);
+            "At step %zu the leaky twin first looks better and writes worse. At the end its validation loss is "
+            "%.3f against %.3f%s.",
+            t->fooled_at, leaky->val_loss, right->val_loss,
+            leaky->val_loss < right->val_loss ? ": judged by that, it is the one to keep" : "");
     else
         terminal_entry(&v->out, "  ", "At no evaluation did the leaky twin look better and write worse.");
     terminal_entry(
@@ -242,7 +243,7 @@ static void print_lesson(struct trap_view *v, const struct trap *t)
         leaky->generation_loss, t->settings.config.vocab_size, uniform, right->generation_loss);
     catches(caught, sizeof caught, &t->twin[TRAP_LEAKY]);
     if (caught[0])
-        terminal_entry(&v->out, "  ", "No loss curve tells. What does: %s.", caught);
+        terminal_entry(&v->out, "  ", "No curve of training or validation loss tells. What does: %s.", caught);
     else
         terminal_entry(&v->out, "  ", "No detector caught it.");
     printf("\n");

@@ -100,8 +100,8 @@ static void plot_losses(struct buffer *b, const struct trap *t, const double *x,
                            .n_levels = 1,
                            .y_min = 0,
                            .y_max = 1,
-                           .width = 640,
-                           .height = 380,
+                           .width = alone ? 640 : 520,
+                           .height = alone ? 380 : 340,
                            .alone = alone};
     plot_svg(b, &p);
 }
@@ -268,7 +268,7 @@ static void table_section(struct buffer *b, const struct trap *t)
         const double gap = l->generation_loss - l->val_loss;
         buffer_print(b, "<tr><td>%s</td><td>%.3f</td><td>%.3f</td><td>%.3f</td><td class=\"%s\">%+.4f</td></tr>\n",
                      side_names[side], l->train_loss, l->val_loss, l->generation_loss,
-                     fabs(gap) > 0.01 ? "bad" : "good", gap);
+                     fabs(gap) > 0.01 ? "bad" : "good", fabs(gap) < 5e-5 ? 0 : gap);
     }
     buffer_text(b, "</table></div>\n");
 }
@@ -289,9 +289,10 @@ static void lesson_section(struct buffer *b, const struct trap *t)
     if (t->fooled_at != TRAP_NEVER)
         buffer_print(
             b,
-            "From step %zu on the leaky twin looks better, and at the end anyone would keep it: validation loss "
-            "%.3f against %.3f. ",
-            t->fooled_at, leaky->val_loss, right->val_loss);
+            "At step %zu the leaky twin first looks better and writes worse. At the end its validation loss is %.3f "
+            "against %.3f%s. ",
+            t->fooled_at, leaky->val_loss, right->val_loss,
+            leaky->val_loss < right->val_loss ? ": judged by that, it is the one to keep" : "");
     buffer_print(b,
                  "With no future to look at, as when it writes, its loss is %.3f; guessing all %zu symbols alike would "
                  "give ln&nbsp;%zu&nbsp;=&nbsp;%.3f. The right twin has %.3f either way.</p>\n",
@@ -378,7 +379,9 @@ void trap_page(struct buffer *b, const struct trap *t, const char *name)
     } else {
         page_begin(b, "The trap: a model that peeks");
         lesson_section(b, t);
+        buffer_text(b, "<div style=\"max-width:44rem\">\n");
         plot_losses(b, t, x, y, false);
+        buffer_text(b, "</div>\n");
         samples_section(b, t);
         verdicts_section(b, t);
         buffer_text(b, "<h2>What the heads do</h2>\n<div class=\"grid\">\n");

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diag/catalogue.h"
 #include "support/program.h"
 #include "support/scratch.h"
 
@@ -149,5 +150,14 @@ Test(cmd_trap, what_makes_no_sense_is_one_line)
     program_free(&p);
     PROGRAM(&p, "trap", scratch_path("none.txt"));
     program_expect_refused(&p, 1, "none.txt");
+    program_free(&p);
+}
+
+Test(cmd_trap, help_lists_every_fault_that_trains)
+{
+    struct program p;
+    PROGRAM(&p, "help", "trap");
+    for (size_t i = 0; i < catalogue_size; i++)
+        cr_assert_eq(strstr(p.out, catalogue[i].name) != NULL, catalogue[i].trains, "%s", catalogue[i].name);
     program_free(&p);
 }

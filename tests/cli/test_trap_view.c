@@ -102,7 +102,7 @@ Test(trap_view, the_end_tells_heads_verdicts_and_the_lesson)
     cr_assert(strstr(out, "layer 0  head 0    1.00   0.00       1.00   0.00\n"), "%s", out);
     cr_assert(strstr(out, "suffix         clean    LEAK     a bit changed\n") && !strstr(out, "never shown"), "%s",
               out);
-    cr_assert(strstr(out, "From step 7 on the leaky twin looks better"), "%s", out);
+    cr_assert(strstr(out, "At step 7 the leaky twin first looks better"), "%s", out);
     cr_assert(strstr(out, "its loss is 6.125; guessing all 3 symbols alike gives 1.099"), "%s", out);
     cr_assert(strstr(out, "suffix at step 0."), "%s", out);
     free(out);

@@ -71,7 +71,7 @@ Test(trap_page, tells_the_figures_the_verdict_and_how_to_repeat_it)
     trap_page(&b, &trap, "book.txt");
     cr_assert(strstr(b.bytes, "<td class=\"bad\">+4.8750</td>") && strstr(b.bytes, "<td class=\"good\">+0.0000</td>"));
     cr_assert(strstr(b.bytes, "<td class=\"good\">quiet</td><td class=\"bad\">step 0</td>"));
-    cr_assert(strstr(b.bytes, "From step 7 on the leaky twin looks better"));
+    cr_assert(strstr(b.bytes, "At step 7 the leaky twin first looks better"));
     cr_assert(strstr(b.bytes, "nopeek trap book.txt --fault no-mask --steps 7"));
     buffer_free(&b);
 }
