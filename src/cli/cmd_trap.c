@@ -200,15 +200,57 @@ static enum status write_file(const char *path, struct buffer *b, struct error *
     return s;
 }
 
-static enum status write_files(const struct trap *t, const struct settings *s, const char *text, struct error *err)
+/* A word of a shell command. */
+static void put_word(struct buffer *b, const char *word)
 {
-    struct buffer page = {0}, figure = {0};
+    const bool plain =
+        word[0] && word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._+-")] == '\0';
+    buffer_text(b, plain ? " " : " '");
+    for (; *word; word++)
+        if (*word == '\'')
+            buffer_text(b, "'\\''");
+        else
+            buffer_put(b, word, 1);
+    buffer_text(b, plain ? "" : "'");
+}
+
+/* The command that does the same again: what was given, and the number of threads. */
+static void put_command(struct buffer *b, const struct options *o, const struct trap *t)
+{
+    buffer_text(b, "nopeek trap");
+    for (size_t i = 0; i < o->operands; i++)
+        put_word(b, o->operand[i]);
+    for (const struct option_spec *spec = o->table; !option_is_end(spec); spec++) {
+        if (!spec->name || strcmp(spec->name, "threads") == 0 || !options_given(o, spec->name))
+            continue;
+        json_t *value = option_to_json(o->target, spec);
+        char *number =
+            value && !json_is_string(value) ? json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(9)) : NULL;
+        buffer_print(b, " --%s", spec->name);
+        if (spec->type != OPTION_FLAG && value)
+            put_word(b, number ? number : json_string_value(value));
+        free(number);
+        json_decref(value);
+    }
+    buffer_print(b, " --threads %d", t->settings.threads);
+}
+
+static enum status write_files(const struct trap *t, const struct settings *s, const struct options *o,
+                               struct error *err)
+{
     enum status status = STATUS_OK;
     if (s->html) {
-        trap_page(&page, t, text);
-        status = write_file(s->html, &page, err);
+        struct buffer page = {0}, command = {0};
+        put_command(&command, o, t);
+        status = buffer_check(&command, s->html, err);
+        if (!status) {
+            trap_page(&page, t, command.bytes);
+            status = write_file(s->html, &page, err);
+        }
+        buffer_free(&command);
     }
     if (!status && s->svg) {
+        struct buffer figure = {0};
         trap_figure(&figure, t);
         status = write_file(s->svg, &figure, err);
     }
@@ -254,7 +296,7 @@ static void show_plan(struct trap_view *v, const struct trap *t)
         "weight on the future");
 }
 
-static enum status run_trap(struct trap *t, const struct settings *s, const char *text, struct error *err)
+static enum status run_trap(struct trap *t, const struct settings *s, const struct options *o, struct error *err)
 {
     struct trap_view view;
     trap_view_open(&view, s->json);
@@ -267,7 +309,7 @@ static enum status run_trap(struct trap *t, const struct settings *s, const char
     status = trap_run(t, err);
     terminal_clear(&view.err);
     if (!status)
-        status = write_files(t, s, text, err);
+        status = write_files(t, s, o, err);
     if (!status && s->json)
         status = print_json(t, err);
     else if (!status)
@@ -299,7 +341,7 @@ static enum status run(struct options *options, void *settings, struct error *er
         t->tokenizer = &tokenizer;
         status = trap_fault(&t->settings.fault, s->fault, &t->settings.config, s->batch_size, err);
         if (!status)
-            status = run_trap(t, s, options->operand[0], err);
+            status = run_trap(t, s, options, err);
     }
     free(t);
     dataset_free(&data);

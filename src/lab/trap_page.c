@@ -353,25 +353,25 @@ static void verdicts_section(struct buffer *b, const struct trap *t)
     buffer_text(b, "</table></div>\n");
 }
 
-static void again_section(struct buffer *b, const struct trap *t, const char *name)
+static void again_section(struct buffer *b, const struct trap *t, const char *command)
 {
     const struct trap_settings *s = &t->settings;
     const struct config *c = &s->config;
-    buffer_text(b, "<h2>See it yourself</h2>\n<pre>nopeek trap ");
-    text(b, name);
+    buffer_text(b, "<h2>See it yourself</h2>\n<pre>");
+    text(b, command);
     buffer_print(
         b,
-        " --fault %s --steps %zu --seed %llu --threads %d --n-layer %zu --n-head %zu --n-embd %zu --block-size "
-        "%zu --batch-size %zu --lr %g --min-lr %g --warmup %zu --eval-interval %zu --eval-windows %zu --html "
-        "trap.html</pre>\n<p class=\"faint\">Losses are in nats per symbol, means over %zu windows of %zu "
-        "symbols of each part of the text. Loss as it writes: the validation loss on the same symbols, each "
-        "predicted from what stands before it alone. Text of %zu symbols, %zu distinct; fingerprint %s.</p>\n",
-        s->fault->name, s->schedule.steps, (unsigned long long)s->seed, s->threads, c->n_layer, c->n_head, c->n_embd,
-        c->block_size, s->batch_size, s->schedule.lr, s->schedule.min_lr, s->schedule.warmup, s->eval_interval,
-        s->eval_windows, t->windows, c->block_size, t->data->count, c->vocab_size, t->data->hash);
+        "</pre>\n<p class=\"faint\">%zu layers, %zu heads, %zu channels, context %zu: %zu parameters; %zu steps "
+        "of %zu windows, learning rate %g to %g; seed %llu, %d threads. The text has %zu symbols, %zu distinct, "
+        "and the fingerprint %s. Losses are in nats per symbol, means over %zu windows of each part of the text. "
+        "Loss as it writes: on the same validation symbols, each predicted from what stands before it "
+        "alone.</p>\n",
+        c->n_layer, c->n_head, c->n_embd, c->block_size, t->twin[0].model.table.size, s->schedule.steps, s->batch_size,
+        s->schedule.lr, s->schedule.min_lr, (unsigned long long)s->seed, s->threads, t->data->count, c->vocab_size,
+        t->data->hash, t->windows);
 }
 
-void trap_page(struct buffer *b, const struct trap *t, const char *name)
+void trap_page(struct buffer *b, const struct trap *t, const char *command)
 {
     double *x = steps_of(t), *y = curves_of(t);
     if (!x || !y) {
@@ -391,7 +391,7 @@ void trap_page(struct buffer *b, const struct trap *t, const char *name)
         plot_heads(b, t, x, TRAP_LEAKY, false);
         buffer_text(b, "</div>\n");
         maps_section(b, t);
-        again_section(b, t, name);
+        again_section(b, t, command);
         page_end(b);
     }
     free(x);

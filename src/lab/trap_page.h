@@ -6,8 +6,8 @@
 #include "report/buffer.h"
 
 /* After trap_run. Curves, the gap, heads over time, attention maps, samples, verdicts, and the command that makes it
- * again; name is the text's. */
-void trap_page(struct buffer *b, const struct trap *t, const char *name);
+ * again, which is `command`. */
+void trap_page(struct buffer *b, const struct trap *t, const char *command);
 
 /* The losses of both twins as an SVG file. */
 void trap_figure(struct buffer *b, const struct trap *t);

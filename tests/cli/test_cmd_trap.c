@@ -100,6 +100,8 @@ Test(cmd_trap, writes_a_page_and_a_picture)
     cr_assert_eq(p.status, 0, "%s", p.err);
     char *page = scratch_read(html, NULL), *picture = scratch_read(svg, NULL);
     cr_assert(strstr(page, "<!DOCTYPE html>") && strstr(page, "</html>"));
+    cr_assert(strstr(page, "<pre>nopeek trap &#39;") && strstr(page, " --n-layer 2 --n-head 2 ") &&
+              strstr(page, " --steps 5 ") && strstr(page, " --threads 1</pre>"));
     cr_assert(!strstr(page, "http:") && !strstr(page, "https:") && !strstr(page, "<cat>"));
     cr_assert(strstr(picture, "</svg>") && !strstr(picture, "nan"));
     cr_assert_eq(scratch_count(scratch_folder()), 3, "and nothing else");

@@ -57,7 +57,7 @@ Test(trap_page, nothing_of_the_users_text_is_markup)
 Test(trap_page, needs_no_network_and_shows_no_nan)
 {
     struct buffer b = {0};
-    trap_page(&b, &trap, "book.txt");
+    trap_page(&b, &trap, "nopeek trap book.txt --steps 7");
     cr_assert(!strstr(b.bytes, "http:") && !strstr(b.bytes, "https:") && !strstr(b.bytes, "src=") &&
               !strstr(b.bytes, "url("));
     cr_assert(!strstr(b.bytes, "nan") && !strstr(b.bytes, "inf "), "a loss that is not known is a gap");
@@ -68,11 +68,11 @@ Test(trap_page, needs_no_network_and_shows_no_nan)
 Test(trap_page, tells_the_figures_the_verdict_and_how_to_repeat_it)
 {
     struct buffer b = {0};
-    trap_page(&b, &trap, "book.txt");
+    trap_page(&b, &trap, "nopeek trap book.txt --steps 7");
     cr_assert(strstr(b.bytes, "<td class=\"bad\">+4.8750</td>") && strstr(b.bytes, "<td class=\"good\">+0.0000</td>"));
     cr_assert(strstr(b.bytes, "<td class=\"good\">quiet</td><td class=\"bad\">step 0</td>"));
     cr_assert(strstr(b.bytes, "At step 7 the leaky twin first looks better"));
-    cr_assert(strstr(b.bytes, "nopeek trap book.txt --fault no-mask --steps 7"));
+    cr_assert(strstr(b.bytes, "<pre>nopeek trap book.txt --steps 7</pre>"));
     buffer_free(&b);
 }
 
