@@ -7,10 +7,8 @@
 
 #include "cli/nearest.h"
 
-const struct command *const command_list[] = {
-    &cmd_train, &cmd_generate, &cmd_eval, &cmd_info,
-    const struct command *const command_list[] = {&cmd_train, &cmd_generate, &cmd_eval, &cmd_info, &cmd_check,
-                                                  &cmd_trap, &cmd_corpus, &cmd_lab, NULL};
+const struct command *const command_list[] = {&cmd_train, &cmd_generate, &cmd_eval,   &cmd_info, &cmd_check,
+                                              &cmd_trap,  &cmd_lab,      &cmd_corpus, NULL};
 
 const struct command *command_find(const char *name)
 {
