@@ -52,7 +52,7 @@ WARN := -Wall -Wextra -Wshadow -Wconversion
 ifneq ($(SANITIZE),)
 # The ordinary build warns; a sanitizer's own code misleads gcc's warnings.
 WARN :=
-SANITIZE_FLAGS := -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer -O1
+SANITIZE_FLAGS := -DNOPEEK_SANITIZED -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer -O1
 endif
 
 LAYERS := base kernels text io report model store diag train lab

@@ -354,7 +354,7 @@ static enum status show_result(struct session *s, struct error *err)
     const double trained = (double)t->state->step * (double)(settings->batch_size * settings->grad_accum) *
                            (double)t->model->config.block_size;
     double last = (double)NAN;
-    char count[HUMAN_SIZE], time[HUMAN_SIZE];
+    char count[HUMAN_SIZE], time[HUMAN_SIZE], checks[HUMAN_SIZE];
     if (t->state->step == settings->schedule.steps && val >= 2 && (double)val <= 0.15 * trained) {
         struct evaluation e = {.loss = (double)NAN};
         const struct evaluate_options o = {.T = t->work.T, .stop = stop_evaluating};
@@ -369,9 +369,9 @@ static enum status show_result(struct session *s, struct error *err)
                human_count(count, e.tokens));
     }
     fflush(stdout);
-    terminal_note(&s->notes, "%s after step %zu, %s of training; best at step %zu",
+    terminal_note(&s->notes, "%s after step %zu, %s of training, leak checks %s; best at step %zu",
                   t->state->step >= settings->schedule.steps ? "done" : "stopped", t->state->step,
-                  human_duration(time, t->state->seconds),
+                  human_duration(time, t->state->seconds), human_duration(checks, t->check_seconds),
                   t->state->best_step == STATE_NO_STEP ? t->state->step : t->state->best_step);
     if (t->state->leaky)
         terminal_note(&s->notes, "this run was trained with a leak: its losses are no measure of it");

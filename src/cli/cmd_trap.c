@@ -90,7 +90,7 @@ static const struct option_spec options_table[] = {
      .fallback_note = "one per core", .range = OPTION_BETWEEN(0, 1024), .help = "threads to compute with"},
     {.name = "eval-interval", .type = OPTION_SIZE, FIELD(eval_interval), .metavar = "N", .fallback = "100",
      .help = "steps between evaluations; 0: only before the first step and after the last"},
-    {.name = "eval-windows", .type = OPTION_SIZE, FIELD(eval_windows), .metavar = "N", .fallback = "12",
+    {.name = "eval-windows", .type = OPTION_SIZE, FIELD(eval_windows), .metavar = "N", .fallback = "6",
      .range = OPTION_BETWEEN(1, 1000000), .help = "windows of each part that an evaluation reads, evenly spread"},
     {.name = "sample-size", .type = OPTION_SIZE, FIELD(sample_size), .metavar = "N", .fallback = "240",
      .range = OPTION_BETWEEN(0, 100000), .help = "symbols that each twin writes at the end"},

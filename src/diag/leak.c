@@ -12,7 +12,8 @@
 #include "diag/leak_locate.h"
 #include "diag/scores.h"
 
-#define FULL_PAIRS 16
+#define FULL_PLACES 32 /* positions that a full check tries, and a few more */
+#define QUICK_ROWS 4
 
 /* Memory of one check. */
 struct check {
@@ -22,12 +23,14 @@ struct check {
     uint32_t *tokens, *changed; /* (B,T) */
     real *before;               /* (B,T,V) */
     struct rng_site site;
+    bool quick;
 };
 
-/* The place, in 1 .. T-1, that batch row `row` of round `round` tries: 1 and T - 1 first, then spread evenly. */
-static size_t place_of(size_t round, size_t row, size_t B, size_t rounds, size_t T)
+/* The place, in 1 .. T-1, that batch row `row` of round `round` tries: 1 and T - 1 first, then spread evenly, or where
+ * a quick look is all there is, at random. */
+static size_t place_of(const struct check *c, size_t round, size_t row, size_t rounds)
 {
-    const size_t k = round * B + row, tries = rounds * B;
+    const size_t k = round * c->B + row, tries = rounds * c->B, T = c->T;
     if (k == 0 || T == 2)
         return 1;
     if (k == 1)
@@ -35,7 +38,11 @@ static size_t place_of(size_t round, size_t row, size_t B, size_t rounds, size_t
     if (T == 3)
         return 1 + k % 2;
     const size_t others = T - 3; /* 2 .. T-2 */
-    return 2 + (tries - 2 >= others ? (k - 2) % others : (k - 2) * others / (tries - 2));
+    if (tries - 2 >= others)
+        return 2 + (k - 2) % others;
+    struct rng_site site = c->site;
+    site.head = 11;
+    return 2 + (c->quick ? (size_t)rng_below(&site, (uint32_t)k, others) : (k - 2) * others / (tries - 2));
 }
 
 static enum status not_finite(const char *what, struct error *err)
@@ -80,10 +87,10 @@ static enum status suffix_round(struct leak_report *r, const struct check *c, si
             r->logging_leaks |= c->before[i] != c->w->logits[i];
     }
     for (size_t b = 0; b < c->B; b++)
-        change_suffix(c, (uint32_t)round, b, place_of(round, b, c->B, rounds, c->T));
+        change_suffix(c, (uint32_t)round, b, place_of(c, round, b, rounds));
     gpt_forward(c->g, c->w, c->changed, c->B, c->T, pass);
     for (size_t b = 0; b < c->B; b++) {
-        const size_t t = place_of(round, b, c->B, rounds, c->T);
+        const size_t t = place_of(c, round, b, rounds);
         const real *x = c->before + b * c->T * c->V, *y = c->w->logits + b * c->T * c->V;
         for (size_t i = 0; i < c->T * c->V; i++) {
             if (!isfinite(x[i]) || !isfinite(y[i]))
@@ -113,14 +120,14 @@ static enum status gradient_round(struct leak_report *r, const struct check *c, 
     site.row = (uint32_t)round;
     site.head = 2;
     for (size_t b = 0; b < c->B; b++) {
-        const size_t i = place_of(round, b, c->B, rounds, c->T) - 1;
+        const size_t i = place_of(c, round, b, rounds) - 1;
         real *row = c->w->logits + (b * c->T + i) * c->V;
         for (size_t v = 0; v < c->V; v++)
             row[v] = (real)rng_normal(&site, (uint32_t)(b * c->V + v));
     }
     gpt_backward(c->g, c->w, c->tokens, c->B, c->T, pass, NULL);
     for (size_t b = 0; b < c->B; b++) {
-        const size_t i = place_of(round, b, c->B, rounds, c->T) - 1;
+        const size_t i = place_of(c, round, b, rounds) - 1;
         for (size_t k = b * c->T * C; k < (b + 1) * c->T * C; k++) {
             const double d = fabs((double)c->w->dres[k]);
             if (!isfinite(d))
@@ -140,17 +147,16 @@ static enum status run(struct leak_report *r, const struct check *c, enum leak_e
 {
     if (c->T < 2)
         return STATUS_OK;
-    const size_t wanted = (c->T - 1 + c->B - 1) / c->B, least = c->B == 1 && c->T > 2 ? 2 : 1;
+    const size_t all = c->T - 1, places = effort == LEAK_FULL && all > FULL_PLACES ? FULL_PLACES : all;
+    const size_t wanted = (places + c->B - 1) / c->B, least = c->B == 1 && c->T > 2 ? 2 : 1;
     /* Short windows are cheap, and one of them may be such that a mistake does not show. */
     const size_t tries = c->T < 32 ? 32 : 0, enough = (tries + c->B - 1) / c->B;
-    size_t rounds = effort == LEAK_QUICK ? 1 : wanted > enough ? wanted : enough;
-    if (effort == LEAK_FULL && rounds > FULL_PAIRS)
-        rounds = FULL_PAIRS;
+    size_t rounds = c->quick ? 1 : wanted > enough ? wanted : enough;
     if (rounds < least)
         rounds = least;
     /* Without dropout training computes what evaluation does. A quick look takes one pair in evaluation and one
      * gradient as in training; a full one takes both of both. */
-    const bool drops = c->g->config.dropout > 0, quick = effort == LEAK_QUICK;
+    const bool drops = c->g->config.dropout > 0, quick = c->quick;
     const struct gpt_pass training = {.training = true, .seed = seed, .step = step};
     for (int mode = 0; mode <= (int)drops; mode++) {
         const struct gpt_pass *pass = mode ? &training : &gpt_evaluating;
@@ -158,7 +164,7 @@ static enum status run(struct leak_report *r, const struct check *c, enum leak_e
             enum status s = STATUS_OK;
             const double start = clock_seconds();
             if (c->V > 1 && !(quick && mode == 1))
-                s = suffix_round(r, c, round, rounds, pass, !quick, err);
+                s = suffix_round(r, c, round, rounds, pass, effort == LEAK_EVERY || (!quick && round == 0), err);
             const double between = clock_seconds();
             if (!s && !(quick && drops && mode == 0))
                 s = gradient_round(r, c, round, rounds, pass, err);
@@ -214,7 +220,8 @@ enum status leak_check(struct leak_report *r, const struct gpt *g, struct work *
     struct check c = {
         .g = g,
         .w = w,
-        .B = w->B,
+        .B = effort == LEAK_QUICK && w->B > QUICK_ROWS ? QUICK_ROWS : w->B,
+        .quick = effort == LEAK_QUICK,
         .T = w->T,
         .V = g->config.vocab_size,
         .site = {.seed = seed, .purpose = RNG_CHECK, .step = step},

@@ -47,10 +47,10 @@ struct leak_report {
 
 /* How much to do. */
 enum leak_effort {
-    LEAK_QUICK, /* one perturbed pair of passes and one gradient pass (two when a batch is one row, so that t = 1
-                   and T - 1 are always tried): at every evaluation */
-    LEAK_FULL,  /* as many t as 16 pairs reach (t = 1 and T - 1 always), gradients likewise, with and without
-                   dropout and logging: before the first step */
+    LEAK_QUICK, /* one perturbed pair of passes and one gradient pass of up to four rows (two when a batch is one row,
+                   so that t = 1 and T - 1 are always tried, others at random): at every evaluation */
+    LEAK_FULL,  /* 32 positions t or a few more (t = 1 and T - 1 always), gradients likewise, with and without dropout
+                   and logging: before the first step */
     LEAK_EVERY, /* ... and every t there is: of a trained model */
 };
 

@@ -1,12 +1,14 @@
 #include "kernels/adamw.h"
 
+#include "kernels/clones.h"
+
 #include <assert.h>
 #include <math.h>
 
 #define GRAIN 64
 
-void adamw_update(const struct lane *lane, real *restrict p, real *restrict m, real *restrict v, const real *grad,
-                  const struct adamw *o, size_t n)
+CLONES void adamw_update(const struct lane *lane, real *restrict p, real *restrict m, real *restrict v,
+                         const real *grad, const struct adamw *o, size_t n)
 {
     assert(o->step >= 1);
     const double correct1 = 1 - pow(o->beta1, (double)o->step);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernels/attention_fault.h"
+#include "kernels/clones.h"
 #include "kernels/gemm.h"
 #include "kernels/softmax.h"
 #include "kernels/vmath.h"
@@ -21,8 +22,8 @@ size_t attention_ref_scratch(const struct attention_shape *s)
  * A plain product would multiply the zeros of w with every x_j, and zero times NaN is NaN: so keys that all ROWS
  * queries of a strip see go through gemm, and the few others through a loop over exactly those that are visible.
  *   out (T_q,hs) by ld_out   w (T_q,T_k)   x (T_k,hs) by ld_x */
-static void visible_product(real *out, size_t ld_out, const real *w, const real *x, size_t ld_x, real alpha, size_t h,
-                            enum attention_stage stage, const struct attention_shape *s)
+CLONES static void visible_product(real *out, size_t ld_out, const real *w, const real *x, size_t ld_x, real alpha,
+                                   size_t h, enum attention_stage stage, const struct attention_shape *s)
 {
     for (size_t i0 = 0; i0 < s->T_q; i0 += ROWS) {
         const size_t i1 = i0 + ROWS < s->T_q ? i0 + ROWS : s->T_q;
@@ -103,9 +104,9 @@ void attention_ref_forward(const struct lane *lane, real *restrict y, const stru
     }
 }
 
-static void head_backward(real *dq, real *dk, real *dv, const real *dy, const real *p, const real *q, const real *k,
-                          const real *v, const struct attention_shape *s, const struct dropout *drop, size_t b,
-                          size_t h, real *scratch, bool first_of_group)
+CLONES static void head_backward(real *dq, real *dk, real *dv, const real *dy, const real *p, const real *q,
+                                 const real *k, const real *v, const struct attention_shape *s,
+                                 const struct dropout *drop, size_t b, size_t h, real *scratch, bool first_of_group)
 {
     const size_t T_k = s->T_k;
     const real accumulate = first_of_group ? 0 : 1;

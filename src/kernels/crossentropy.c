@@ -1,9 +1,10 @@
 #include "kernels/crossentropy.h"
 
+#include "kernels/clones.h"
 #include "kernels/softmax.h"
 
-void crossentropy_forward(const struct lane *lane, real *restrict loss, real *restrict logits, const uint32_t *targets,
-                          size_t N, size_t V)
+CLONES void crossentropy_forward(const struct lane *lane, real *restrict loss, real *restrict logits,
+                                 const uint32_t *targets, size_t N, size_t V)
 {
     const struct span s = lane_span(lane, N, 1);
     for (size_t n = s.begin; n < s.end; n++) {
@@ -14,8 +15,8 @@ void crossentropy_forward(const struct lane *lane, real *restrict loss, real *re
     }
 }
 
-void crossentropy_backward(const struct lane *lane, real *restrict probabilities, const uint32_t *targets, real scale,
-                           size_t N, size_t V)
+CLONES void crossentropy_backward(const struct lane *lane, real *restrict probabilities, const uint32_t *targets,
+                                  real scale, size_t N, size_t V)
 {
     const struct span s = lane_span(lane, N, 1);
     for (size_t n = s.begin; n < s.end; n++) {

@@ -3,12 +3,13 @@
 #include <assert.h>
 #include <math.h>
 
+#include "kernels/clones.h"
 #include "kernels/vmath.h"
 
 #define GRAIN 16 /* channels: no two lanes write one cache line */
 
-void layernorm_forward(const struct lane *lane, real *y, real *restrict mean, real *restrict rstd, const real *x,
-                       const real *gain, const real *bias, double epsilon, size_t N, size_t C)
+CLONES void layernorm_forward(const struct lane *lane, real *y, real *restrict mean, real *restrict rstd, const real *x,
+                              const real *gain, const real *bias, double epsilon, size_t N, size_t C)
 {
     assert(C > 0);
     const struct span s = lane_span(lane, N, 1);
@@ -35,8 +36,8 @@ void layernorm_forward(const struct lane *lane, real *y, real *restrict mean, re
 /* With xhat = (x - mean) rstd and g = dy * gain:
  *   dx = rstd (g - mean_c(g) - xhat mean_c(g xhat)),
  * the two means being what flows back through mean and rstd. */
-void layernorm_backward_input(const struct lane *lane, real *restrict dx, const real *dy, const real *x,
-                              const real *mean, const real *rstd, const real *gain, size_t N, size_t C)
+CLONES void layernorm_backward_input(const struct lane *lane, real *restrict dx, const real *dy, const real *x,
+                                     const real *mean, const real *rstd, const real *gain, size_t N, size_t C)
 {
     assert(C > 0);
     const struct span s = lane_span(lane, N, 1);
@@ -64,8 +65,9 @@ void layernorm_backward_input(const struct lane *lane, real *restrict dx, const 
     }
 }
 
-void layernorm_backward_weight(const struct lane *lane, real *restrict dgain, real *restrict dbias, const real *dy,
-                               const real *x, const real *mean, const real *rstd, size_t N, size_t C)
+CLONES void layernorm_backward_weight(const struct lane *lane, real *restrict dgain, real *restrict dbias,
+                                      const real *dy, const real *x, const real *mean, const real *rstd, size_t N,
+                                      size_t C)
 {
     const struct span s = lane_span(lane, C, GRAIN);
     for (size_t n = 0; n < N; n++) {

@@ -1,5 +1,7 @@
 #include "kernels/norm.h"
 
+#include "kernels/clones.h"
+
 #include <math.h>
 
 #define CHUNK 4096
@@ -10,7 +12,7 @@ size_t norm_partials(size_t n)
     return (n + CHUNK - 1) / CHUNK;
 }
 
-void norm_squares(const struct lane *lane, double *restrict partial, const real *x, size_t n)
+CLONES void norm_squares(const struct lane *lane, double *restrict partial, const real *x, size_t n)
 {
     const struct span s = lane_span(lane, norm_partials(n), 1);
     for (size_t k = s.begin; k < s.end; k++) {

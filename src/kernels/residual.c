@@ -1,6 +1,8 @@
 #include "kernels/residual.h"
 
-void residual_forward(const struct lane *lane, real *y, const real *x, const real *branch, size_t N, size_t C)
+#include "kernels/clones.h"
+
+CLONES void residual_forward(const struct lane *lane, real *y, const real *x, const real *branch, size_t N, size_t C)
 {
     const struct span s = lane_span(lane, N, 1);
     for (size_t i = s.begin * C; i < s.end * C; i++)

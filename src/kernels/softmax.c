@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "kernels/clones.h"
 #include "kernels/vmath.h"
 
 /* The largest of n numbers; NaN if there is one. */
@@ -25,7 +26,7 @@ static real row_max(const real *s, size_t n)
     return max + nan;
 }
 
-struct softmax_stats softmax_row(real *s, size_t n)
+CLONES struct softmax_stats softmax_row(real *s, size_t n)
 {
     const real m = row_max(s, n);
     if (m == -(real)INFINITY) {

@@ -7,6 +7,9 @@
 
 #include "base/clock.h"
 #include "base/team.h"
+#include "diag/batch.h"
+#include "diag/decoding.h"
+#include "diag/windows.h"
 #include "store/run.h"
 #include "train/evaluate.h"
 #include "train/sample_text.h"
@@ -98,7 +101,31 @@ static enum status leak_error(const struct trainer *t, struct error *err)
                 what);
 }
 
-enum status trainer_check(struct trainer *t, struct error *err)
+/* What the leak check does not look at. */
+static enum status check_surroundings(struct trainer *t, struct error *err)
+{
+    struct verdict *v = calloc(1, sizeof *v);
+    if (!v)
+        return fail(err, STATUS_MEMORY, "leak check: out of memory");
+    const uint64_t seed = t->settings.seed;
+    enum status s = batch_check(v, t->model, &t->work, seed, err);
+    if (!s)
+        s = decoding_check(v, t->model, &t->work, 8, seed, err);
+    if (!s)
+        s = windows_check(v, t->data, t->work.T, seed, err);
+    if (!s && v->findings > 0) {
+        t->state->leaky = true;
+        if (!t->settings.allow_leak)
+            s = fail(err, STATUS_LEAK,
+                     "leak: %s: %s. What this model's losses would say is not to be trusted; to train all the same, as "
+                     "a demonstration, add --allow-leak",
+                     v->finding[0].detector, v->finding[0].what);
+    }
+    free(v);
+    return s;
+}
+
+static enum status check_all(struct trainer *t, struct error *err)
 {
     enum status s =
         leak_check(&t->leak, t->model, &t->work, LEAK_FULL, t->settings.seed, (uint32_t)t->state->step, err);
@@ -107,9 +134,20 @@ enum status trainer_check(struct trainer *t, struct error *err)
     if (t->leak.leak && !t->settings.allow_leak)
         return leak_error(t, err);
     t->state->leaky |= t->leak.leak;
+    s = check_surroundings(t, err);
+    if (s)
+        return s;
     char verdict[sizeof err->message];
     leak_describe(verdict, sizeof verdict, &t->leak);
     return state_set_check(t->state, verdict, err);
+}
+
+enum status trainer_check(struct trainer *t, struct error *err)
+{
+    const double start = clock_seconds();
+    const enum status s = check_all(t, err);
+    t->check_seconds += clock_seconds() - start;
+    return s;
 }
 
 static enum status diverged(const struct trainer *t, size_t step, const char *what, struct error *err)
@@ -216,8 +254,10 @@ static enum status evaluate_now(struct trainer *t, const struct learner *learner
     enum status s = learner->evaluate(learner->self, DATASET_TRAIN, &e.train_loss, err);
     if (!s)
         s = learner->evaluate(learner->self, DATASET_VAL, &e.val_loss, err);
+    const double start = clock_seconds();
     if (!s)
         s = leak_check(&t->leak, t->model, &t->work, LEAK_QUICK, t->settings.seed, (uint32_t)state->step, err);
+    t->check_seconds += clock_seconds() - start;
     if (s == STATUS_NONFINITE && state->step > 0)
         s = diverged(t, state->step, "the weights after its update give no finite loss", err);
     if (!s && t->leak.leak && !t->settings.allow_leak)

@@ -91,6 +91,7 @@ struct trainer {
     size_t saved;          /* the last step that is on disk */
     double started;        /* clock when trainer_run began */
     double seconds_before; /* trained before that */
+    double check_seconds;  /* spent on leak checks since trainer_create */
 };
 
 /* Bytes that trainer_create will take beside the model. STATUS_RANGE. */
@@ -100,8 +101,9 @@ enum status trainer_measure(size_t *bytes, const struct config *c, const struct 
 enum status trainer_create(struct trainer *t, struct error *err);
 void trainer_free(struct trainer *t);
 
-/* The full leak check, before anything is written: t->leak holds the verdict. STATUS_LEAK with what leads to it in
- * the message when there is a leak that is not allowed; an allowed one marks the state as leaky for good. */
+/* The full leak check, before anything is written: t->leak holds the verdict. Rows of the batch, the decoder and the
+ * windows drawn from the text are checked too. STATUS_LEAK with what leads to it in the message when something is found
+ * that is not allowed; what is allowed marks the state as leaky for good. */
 enum status trainer_check(struct trainer *t, struct error *err);
 
 /* Trains from state->step to the end, in the existing run directory. STATUS_NONFINITE at the first loss or gradient
