@@ -116,6 +116,17 @@ function check_calls(line, code,    word, rest) {
     }
 }
 
+# Deliberate mistakes are for detectors to find: only diag and lab give a model, a text or a shape one. The block passes
+# on to attention what its model has been given.
+function check_faults(line, code) {
+    if (layer == "diag" || layer == "lab")
+        return
+    if (code ~ /[.>]fault[ \t]*=[^=]/ && code !~ /[.>]fault[ \t]*=[ \t]*fault_attention\(/)
+        complain(line, "a fault is planted: only src/diag and src/lab may")
+    if (code ~ /(^|[^A-Za-z0-9_])catalogue_plant[ \t]*\(/)
+        complain(line, "catalogue_plant: only src/diag and src/lab may")
+}
+
 {
     file = $0
     layer = file
@@ -141,8 +152,11 @@ function check_calls(line, code,    word, rest) {
         else if (code ~ /^[ \t]*#[ \t]*pragma[ \t]+omp/ || code ~ /_Pragma/) {
             if (file != "src/base/team.c")
                 complain(number, "OpenMP stays in src/base/team.c")
-        } else if (layer != "cli")
-            check_calls(number, code)
+        } else {
+            if (layer != "cli")
+                check_calls(number, code)
+            check_faults(number, code)
+        }
     }
     close(file)
 }

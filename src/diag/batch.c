@@ -94,7 +94,7 @@ enum status batch_check(struct verdict *v, const struct gpt *g, struct work *w, 
         verdict_say(v, "batch", VERDICT_SKIPPED, 0, "a batch of one row has no other");
         return STATUS_OK;
     }
-    t.tokens = malloc(t.B * t.T * sizeof *t.tokens);
+    t.tokens = calloc(t.B * t.T, sizeof *t.tokens);
     t.changed = malloc(t.B * t.T * sizeof *t.changed);
     t.before = malloc(t.T * t.V * sizeof *t.before);
     const enum status s = t.tokens && t.changed && t.before

@@ -21,18 +21,18 @@ struct catalogue_entry {
     const char *says;        /* in words: lower-case start, no full stop */
     struct fault fault;      /* layer and head as catalogue_plant is told */
     enum dataset_fault data; /* DATASET_FAULT_NONE: it lies in the model */
-    bool one_layer;          /* may be planted in one layer, otherwise it has none */
-    bool one_head;           /* ... in one head */
-    bool trains;             /* a model can be trained with it: it acts in whole-window passes or on the data */
 
     /* What locating must say of it. */
-    const char *operation;      /* NULL: it has no operation */
-    bool backward;              /* only the gradient is wrong */
     enum chart_pattern pattern; /* CHART_CAUSAL: it is not about later positions, or has no fixed pattern */
-
+    const char *operation;      /* NULL: it has no operation */
     /* What it takes to show, 0 for nothing: smaller models suffer nothing from it. */
     size_t least_layers, least_length, least_batch;
+
     bool needs_dropout;
+    bool backward;  /* only the gradient is wrong */
+    bool one_layer; /* may be planted in one layer, otherwise it has none */
+    bool one_head;  /* ... in one head */
+    bool trains;    /* a model can be trained with it: it acts in whole-window passes or on the data */
 };
 
 extern const struct catalogue_entry catalogue[];

@@ -180,8 +180,9 @@ enum status decoding_check(struct verdict *v, const struct gpt *g, struct work *
     assert(w->T == t.T && lengths <= DECODING_LENGTHS);
     t.n = t.T + PAST_END + 2;
     t.tokens = malloc(t.n * sizeof *t.tokens);
-    enum status s =
-        t.tokens ? decode_create(&t.d, g, w->threads, err) : fail(err, STATUS_MEMORY, "check: out of memory");
+    if (!t.tokens)
+        return fail(err, STATUS_MEMORY, "check: out of memory");
+    enum status s = decode_create(&t.d, g, w->threads, err);
     if (!s) {
         const struct rng_site site = {.seed = seed, .purpose = RNG_CHECK, .head = 7};
         for (size_t k = 0; k < t.n; k++)

@@ -120,10 +120,9 @@ static enum status check_blocks(struct job *j, struct error *err)
 static enum status compare_definition(struct definition_report *r, const struct job *j, struct error *err)
 {
     const struct detect *d = j->d;
-    const struct gpt *g = d->g;
     enum status s = STATUS_OK;
     for (int soft = 0; !s && soft < 2 && (soft == 0 || (r->places == 0 && r->too_sharp > 0)); soft++) {
-        g = soft ? &j->soft : d->g;
+        const struct gpt *g = soft ? &j->soft : d->g;
         gpt_forward(g, d->w, j->tokens, d->w->B, d->w->T, &gpt_evaluating);
         s = definition_check(r, g, d->w, j->tokens, d->w->T, 0, err);
     }
@@ -179,9 +178,10 @@ static enum status check_generation(struct job *j, struct error *err)
     const size_t rows = d->quick ? 4200 : 65536, cost = T * (T + 1) / 2;
     size_t n = rows / cost < 1 ? 1 : rows / cost;
     n = n < d->w->B ? n : d->w->B;
-    uint32_t *tokens = malloc(2 * n * T * sizeof *tokens), *targets = tokens + n * T;
+    uint32_t *tokens = malloc(2 * n * T * sizeof *tokens);
     if (!tokens)
         return fail(err, STATUS_MEMORY, "check: out of memory");
+    uint32_t *targets = tokens + n * T;
     for (size_t k = 0; k < n * T; k++) {
         tokens[k] = j->tokens[k / T * d->w->T + k % T];
         targets[k] = j->targets[k / T * d->w->T + k % T];

@@ -24,35 +24,40 @@ static double mean_loss(const struct gpt *g, struct work *w, const uint32_t *tok
     return gpt_mean_loss(w, T);
 }
 
+/* *moved has room for parameters of its own. */
+static void move(struct gpt *moved, const struct gpt *g, uint64_t seed, uint32_t draw)
+{
+    const struct rng_site site = {.seed = seed, .purpose = RNG_CHECK, .head = 12, .row = draw};
+    uint32_t bits = 0;
+    for (size_t k = 0; k < g->table.size; k++, bits >>= 1) {
+        if (k % 32 == 0)
+            bits = rng_bits(&site, (uint32_t)(k / 32));
+        moved->params[k] = g->params[k] * (1 + (bits & 1 ? (real)STEP : -(real)STEP));
+    }
+}
+
 enum status noise_measure(struct noise *r, const struct gpt *g, struct work *w, const uint32_t *tokens,
                           const uint32_t *targets, size_t n, size_t T, uint64_t seed, struct error *err)
 {
     assert(n > 0 && T > 0 && T <= w->T);
-    const size_t V = g->config.vocab_size, size = g->table.size;
+    const size_t logits = T * g->config.vocab_size, size = g->table.size;
     struct gpt moved = *g; /* but for its parameters */
-    moved.params = malloc(size * sizeof *moved.params);
-    real *before = malloc(T * V * sizeof *before), *after = malloc(T * V * sizeof *after);
-    enum status s = STATUS_OK;
+    moved.params = malloc((size + 2 * logits) * sizeof *moved.params);
     *r = (struct noise){0};
-    if (!moved.params || !before || !after)
-        s = fail(err, STATUS_MEMORY, "check: memory for a second set of parameters was refused");
-    for (uint32_t draw = 0; !s && draw < DRAWS; draw++) {
-        const struct rng_site site = {.seed = seed, .purpose = RNG_CHECK, .head = 8, .row = draw};
-        for (size_t k = 0; k < size; k++) {
-            const uint32_t bits = rng_bits(&site, (uint32_t)(k / 32));
-            moved.params[k] = g->params[k] * (1 + (bits >> (k % 32) & 1 ? (real)STEP : -(real)STEP));
-        }
+    if (!moved.params)
+        return fail(err, STATUS_MEMORY, "check: memory for a second set of parameters was refused");
+    real *before = moved.params + size, *after = before + logits;
+    for (uint32_t draw = 0; draw < DRAWS; draw++) {
+        move(&moved, g, seed, draw);
         for (size_t window = 0; window < n; window++) {
             const size_t at = window * T;
             const double right = mean_loss(g, w, tokens + at, targets + at, T, before);
             const double other = mean_loss(&moved, w, tokens + at, targets + at, T, after);
             r->loss = fmax(r->loss, fabs(right - other));
-            for (size_t k = 0; k < T * V; k++)
+            for (size_t k = 0; k < logits; k++)
                 r->logits = fmax(r->logits, fabs((double)before[k] - (double)after[k]));
         }
     }
     free(moved.params);
-    free(before);
-    free(after);
-    return s;
+    return STATUS_OK;
 }

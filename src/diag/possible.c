@@ -51,6 +51,33 @@ static enum status judge(struct verdict *v, const char *detector, const struct e
     return STATUS_OK;
 }
 
+/* Windows of symbols that are each a draw of their own; the text goes on one symbol past the end, for the last target.
+ */
+static void draw_windows(uint32_t *ids, uint32_t *targets, size_t first, size_t B, size_t T, size_t V, uint64_t seed)
+{
+    for (size_t b = 0; b < B; b++) {
+        const struct rng_site site = {.seed = seed, .purpose = RNG_CHECK, .head = 9, .row = (uint32_t)(first + b)};
+        for (size_t t = 0; t < T; t++) {
+            ids[b * T + t] = (uint32_t)rng_below(&site, (uint32_t)t, V);
+            targets[b * T + t] = (uint32_t)rng_below(&site, (uint32_t)t + 1, V);
+        }
+    }
+}
+
+static void add_windows(struct excess *e, const struct gpt *g, struct work *w, const uint32_t *ids,
+                        const uint32_t *targets, size_t B)
+{
+    const size_t T = w->T;
+    gpt_forward(g, w, ids, B, T, &gpt_quiet);
+    gpt_loss(g, w, targets, B, T);
+    for (size_t b = 0; b < B; b++) {
+        double sum = 0;
+        for (size_t t = 0; t < T; t++)
+            sum += (double)w->loss[b * T + t];
+        add_window(e, sum / (double)T - log((double)g->config.vocab_size), T);
+    }
+}
+
 enum status possible_uniform(struct verdict *v, const struct gpt *g, struct work *w, size_t windows, uint64_t seed,
                              struct error *err)
 {
@@ -59,30 +86,19 @@ enum status possible_uniform(struct verdict *v, const struct gpt *g, struct work
         verdict_say(v, "uniform", VERDICT_SKIPPED, 0, "one symbol alone leaves nothing to guess");
         return STATUS_OK;
     }
-    uint32_t *ids = malloc(w->B * T * sizeof *ids), *targets = malloc(w->B * T * sizeof *targets);
-    enum status s = ids && targets ? STATUS_OK : fail(err, STATUS_MEMORY, "check: out of memory");
+    uint32_t *ids = malloc(2 * w->B * T * sizeof *ids);
+    if (!ids)
+        return fail(err, STATUS_MEMORY, "check: out of memory");
+    uint32_t *targets = ids + w->B * T;
     struct excess e = {0};
-    for (size_t window = 0; !s && window < windows;) {
+    for (size_t window = 0; window < windows;) {
         const size_t B = windows - window < w->B ? windows - window : w->B;
-        for (size_t b = 0; b < B; b++, window++) {
-            const struct rng_site site = {.seed = seed, .purpose = RNG_CHECK, .head = 9, .row = (uint32_t)window};
-            for (size_t t = 0; t < T; t++)
-                ids[b * T + t] = (uint32_t)rng_below(&site, (uint32_t)t, V);
-            for (size_t t = 0; t < T; t++)
-                targets[b * T + t] = (uint32_t)rng_below(&site, (uint32_t)t + 1, V);
-        }
-        gpt_forward(g, w, ids, B, T, &gpt_quiet);
-        gpt_loss(g, w, targets, B, T);
-        for (size_t b = 0; b < B; b++) {
-            double sum = 0;
-            for (size_t t = 0; t < T; t++)
-                sum += (double)w->loss[b * T + t];
-            add_window(&e, sum / (double)T - log((double)V), T);
-        }
+        draw_windows(ids, targets, window, B, T, V, seed);
+        add_windows(&e, g, w, ids, targets, B);
+        window += B;
     }
     free(ids);
-    free(targets);
-    return s ? s : judge(v, "uniform", &e, log((double)V), "ln V", err);
+    return judge(v, "uniform", &e, log((double)V), "ln V", err);
 }
 
 /* As many windows at once as w has rows. ids (count) */
