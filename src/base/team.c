@@ -13,9 +13,11 @@
 #endif
 #ifdef _OPENMP
 #include <omp.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #endif
 
-const struct lane lane_alone = {0, 1};
+const struct lane lane_alone = {0, 1, NULL};
 
 struct span lane_span(const struct lane *lane, size_t n, size_t grain)
 {
@@ -33,14 +35,56 @@ struct span lane_span(const struct lane *lane, size_t n, size_t grain)
     return s;
 }
 
+#ifdef _OPENMP
+/* OpenMP's own barriers stay awake for milliseconds, which halves the speed where another program wants the core. */
+struct team_barrier {
+    int count;
+    atomic_int arrived;
+    atomic_uint phase; /* barriers passed */
+    pthread_mutex_t lock;
+    pthread_cond_t passed;
+};
+
+/* Looks at the phase before going to sleep: some 20 microseconds. */
+#define LOOKS 2000
+
+static void look_away(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#endif
+}
+
 void lane_barrier(const struct lane *lane)
 {
     if (lane->count == 1)
         return;
-#ifdef _OPENMP
-#pragma omp barrier
-#endif
+    struct team_barrier *b = lane->barrier;
+    const unsigned phase = atomic_load_explicit(&b->phase, memory_order_acquire);
+    if (atomic_fetch_add_explicit(&b->arrived, 1, memory_order_acq_rel) + 1 == b->count) {
+        atomic_store_explicit(&b->arrived, 0, memory_order_relaxed);
+        pthread_mutex_lock(&b->lock);
+        atomic_store_explicit(&b->phase, phase + 1, memory_order_release);
+        pthread_cond_broadcast(&b->passed);
+        pthread_mutex_unlock(&b->lock);
+        return;
+    }
+    for (int look = 0; look < LOOKS; look++) {
+        if (atomic_load_explicit(&b->phase, memory_order_acquire) != phase)
+            return;
+        look_away();
+    }
+    pthread_mutex_lock(&b->lock);
+    while (atomic_load_explicit(&b->phase, memory_order_acquire) == phase)
+        pthread_cond_wait(&b->passed, &b->lock);
+    pthread_mutex_unlock(&b->lock);
 }
+#else
+void lane_barrier(const struct lane *lane)
+{
+    assert(lane->count == 1);
+}
+#endif
 
 int team_lanes(int threads)
 {
@@ -63,12 +107,16 @@ void team_run(int threads, void (*work)(const struct lane *lane, void *context),
         /* The count is stated at each region: OpenBLAS's OpenMP build changes OpenMP's own maximum,
          * and OMP_DYNAMIC could hand out fewer threads than there are shares. */
         omp_set_dynamic(0);
+        struct team_barrier barrier = {
+            .count = lanes, .lock = PTHREAD_MUTEX_INITIALIZER, .passed = PTHREAD_COND_INITIALIZER};
 #pragma omp parallel num_threads(lanes)
         {
             assert(omp_get_num_threads() == lanes);
-            const struct lane lane = {omp_get_thread_num(), lanes};
+            const struct lane lane = {omp_get_thread_num(), lanes, &barrier};
             work(&lane, context);
         }
+        pthread_cond_destroy(&barrier.passed);
+        pthread_mutex_destroy(&barrier.lock);
         return;
     }
 #endif

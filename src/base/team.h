@@ -9,9 +9,11 @@
 #include <stddef.h>
 
 /* One lane of a running team: who I am among how many. */
+struct team_barrier;
 struct lane {
     int index; /* 0 .. count-1 */
     int count;
+    struct team_barrier *barrier; /* the team's; NULL for a lane that is alone */
 };
 
 /* A lane that does everything itself: for serial use of a kernel. */
@@ -25,7 +27,8 @@ struct span {
  * but the last is a multiple of grain. grain > 0 (asserted). */
 struct span lane_span(const struct lane *lane, size_t n, size_t grain);
 
-/* Waits for every lane of the team. All lanes must call it the same number of times. */
+/* Waits for every lane of the team: a few microseconds awake, then asleep, so that other programs get the core. All
+ * lanes must call it the same number of times. */
 void lane_barrier(const struct lane *lane);
 
 /* Runs work(lane, context) once per lane, on `threads` threads at once; returns when all are done.

@@ -54,7 +54,7 @@ Test(cmd_check, people_get_a_table_the_cause_and_advice)
     struct program p;
     PROGRAM(&p, "check", "--quick", "--exec", FAKE " plus1");
     cr_assert_eq(p.status, 3);
-    cr_assert_str_eq(p.err, "nopeek: check: a leak was found: positions see their own future\n");
+    cr_assert(strstr(p.err, "not to be trusted"), "%s", p.err);
     const char *const parts[] = {"suffix      found", "order       clean", "\nLEAK\n", "the next position only (+1)",
                                  "what to do: the mask's diagonal is off"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
