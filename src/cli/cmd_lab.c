@@ -7,7 +7,6 @@
 #include "cli/command.h"
 #include "cli/human.h"
 #include "cli/interrupt.h"
-#include "cli/nearest.h"
 #include "cli/terminal.h"
 #include "lab/recall.h"
 
@@ -72,7 +71,7 @@ static bool progress(void *context, size_t done, size_t total)
     return interrupt_pending();
 }
 
-/* A share as one character pair: "--" never could look, " ." never, "##" always, else tens of percent. */
+/* A share as one character pair: " -" never could look, " ." never, "##" always, else percent. */
 static const char *share(char out[4], size_t part, size_t of)
 {
     if (of == 0)

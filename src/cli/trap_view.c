@@ -204,7 +204,7 @@ static void print_verdicts(struct trap_view *v, const struct trap *t)
     }
 }
 
-/* "suffix, gradient at step 0; one-at-a-time at step 100" */
+/* "suffix, gradient at step 0; blocks, stress at step 600" */
 static void catches(char *out, size_t size, const struct trap_twin *twin)
 {
     out[0] = '\0';

@@ -157,7 +157,7 @@ static void run(struct trial *t, size_t lengths)
     }
     const bool slides = slides_differ(t), any = steps || prompts || slides || peeks || reset;
     verdict_say(t->v, "decode", any ? VERDICT_FOUND : VERDICT_CLEAN, 0,
-                any ? "of %zu comparisons some differ"
+                any ? "some of %zu comparisons differ"
                     : "%zu comparisons: symbol by symbol, by prompts, past the context and after a reset it gives what "
                       "whole windows give",
                 t->compared);

@@ -201,7 +201,7 @@ static enum status check_generation(struct job *j, struct error *err)
                 "loss with no future present %.4f, of whole windows %.4f: the future is worth %.4f nats a symbol",
                 r.loss, r.parallel, differ ? worth : 0.0);
     if (differ)
-        verdict_find(j->v, "generation", "with no future present the loss is %.4f nats %s than of whole windows",
+        verdict_find(j->v, "generation", "with no future present the loss is %.4f nats %s than over whole windows",
                      fabs(worth), worth > 0 ? "higher" : "lower")
             ->nats = worth;
     return STATUS_OK;

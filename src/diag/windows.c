@@ -106,8 +106,9 @@ static void say(struct verdict *v, const struct faults *f)
 {
     char what[128];
     verdict_say(v, "targets", f->inputs || f->targets ? VERDICT_FOUND : VERDICT_CLEAN, 0,
-                "%zu windows: every target the symbol after its input%s", f->windows,
-                f->inputs || f->targets ? ", but not here" : "");
+                f->inputs || f->targets ? "%zu windows: not every target is the symbol after its input"
+                                        : "%zu windows: every target the symbol after its input",
+                f->windows);
     if (f->targets && f->shift == SIZE_MAX)
         find(v, "targets", "targets are not the symbols that follow");
     else if (f->targets) {
