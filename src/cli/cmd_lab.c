@@ -103,8 +103,7 @@ static void print_table(const struct recall *r)
     }
     printf("\n## always, a number: percent of the models, . never, - does not apply. Detectors:\n");
     for (size_t c = 0; c < RECALL_COLUMNS; c++)
-        printf("%s%c %-12s", c % 5 == 0 ? "  " : "", 'a' + (int)c, recall_column(c));
-    printf("%s", RECALL_COLUMNS % 5 ? "\n" : "");
+        printf("  %c %-11s%s", 'a' + (int)c, recall_column(c), c % 5 == 4 || c + 1 == RECALL_COLUMNS ? "\n" : "");
 }
 
 static void print_text(const struct recall *r)
