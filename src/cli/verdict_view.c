@@ -118,7 +118,7 @@ static size_t print_findings(struct terminal *out, const struct verdict *v, size
             whole = n + 1;
     }
     const struct verdict_finding *const last = f + whole - 1;
-    char place[96] = "";
+    char place[192] = ""; /* two ranges of twenty digits and the longest operation */
     size_t used = put_range(place, sizeof place, "layer", f->layer, last->layer);
     used += put_range(place + used, sizeof place - used, "head", f->head, last->head);
     if (f->operation[0])

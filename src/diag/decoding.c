@@ -26,6 +26,8 @@ struct trial {
     uint32_t *tokens; /* (n) */
     double allowed;   /* for logits of passes of other shapes, times max(1, largest |logit|) */
     size_t compared;
+    enum status failed; /* memory was refused on the way: nothing can be said */
+    struct error *err;
     struct verdict *v;
 };
 
@@ -98,10 +100,10 @@ static bool slides_differ(struct trial *t)
 /* The same text must give the same bits in a decoder that has just read another. */
 static bool reset_differs(struct trial *t, size_t n)
 {
-    struct error ignored;
     struct decode fresh;
-    if (decode_create(&fresh, t->g, t->w->threads, &ignored) != STATUS_OK)
-        return false; /* no memory for a second one; the other comparisons stand */
+    t->failed = t->failed ? t->failed : decode_create(&fresh, t->g, t->w->threads, t->err);
+    if (t->failed)
+        return false;
     decode_reset(&t->d);
     (void)decode_append(&t->d, t->tokens + t->n - n, n);
     decode_reset(&t->d);
@@ -118,9 +120,11 @@ static bool reset_differs(struct trial *t, size_t n)
 static bool cache_peeks(struct trial *t, size_t n)
 {
     const size_t C = t->g->config.n_embd, L = t->g->config.n_layer, row = (n - 1) * C;
+    if (t->V < 2 || t->d.recompute) /* a model that computes its window anew keeps no cache */
+        return false;
     real *kept = malloc(2 * L * row * sizeof *kept);
-    if (!kept || t->V < 2 || t->d.recompute) { /* a model that computes its window anew keeps no cache */
-        free(kept);
+    if (!kept) {
+        t->failed = fail(t->err, STATUS_MEMORY, "check: memory for a copy of the cache was refused");
         return false;
     }
     decode_reset(&t->d);
@@ -144,7 +148,7 @@ static bool cache_peeks(struct trial *t, size_t n)
     return peeks;
 }
 
-static void run(struct trial *t, size_t lengths)
+static enum status run(struct trial *t, size_t lengths)
 {
     size_t at[DECODING_LENGTHS];
     const size_t count = chart_positions(at, lengths, t->T);
@@ -155,6 +159,8 @@ static void run(struct trial *t, size_t lengths)
         reset |= reset_differs(t, n);
         peeks |= n > 1 && cache_peeks(t, n);
     }
+    if (t->failed)
+        return t->failed;
     const bool slides = slides_differ(t), any = steps || prompts || slides || peeks || reset;
     verdict_say(t->v, "decode", any ? VERDICT_FOUND : VERDICT_CLEAN, 0,
                 any ? "some of %zu comparisons differ"
@@ -171,12 +177,13 @@ static void run(struct trial *t, size_t lengths)
         blame(t, "past the context the logits are not those of the window: the cache is stale");
     if (reset)
         blame(t, "after a reset the logits depend on the text before it: the cache is stale");
+    return STATUS_OK;
 }
 
 enum status decoding_check(struct verdict *v, const struct gpt *g, struct work *w, size_t lengths, uint64_t seed,
                            struct error *err)
 {
-    struct trial t = {.g = g, .w = w, .T = g->config.block_size, .V = g->config.vocab_size, .v = v};
+    struct trial t = {.g = g, .w = w, .T = g->config.block_size, .V = g->config.vocab_size, .v = v, .err = err};
     assert(w->T == t.T && lengths <= DECODING_LENGTHS);
     t.n = t.T + PAST_END + 2;
     t.tokens = malloc(t.n * sizeof *t.tokens);
@@ -191,7 +198,7 @@ enum status decoding_check(struct verdict *v, const struct gpt *g, struct work *
         s = noise_measure(&noise, g, w, t.tokens, t.tokens + 1, 1, t.T, seed, err);
         t.allowed = NEAR + 8 * noise.logits;
         if (!s)
-            run(&t, lengths);
+            s = run(&t, lengths);
         decode_free(&t.d);
     }
     free(t.tokens);

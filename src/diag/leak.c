@@ -226,7 +226,7 @@ enum status leak_check(struct leak_report *r, const struct gpt *g, struct work *
         .V = g->config.vocab_size,
         .site = {.seed = seed, .purpose = RNG_CHECK, .step = step},
     };
-    c.tokens = calloc(c.B * c.T, sizeof *c.tokens);
+    c.tokens = calloc(w->B * c.T, sizeof *c.tokens); /* a whole batch, for scores_measure */
     c.changed = calloc(c.B * c.T, sizeof *c.changed);
     c.before = malloc(c.B * c.T * c.V * sizeof *c.before);
     enum status s;

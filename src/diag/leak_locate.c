@@ -34,6 +34,8 @@ struct trial {
     size_t at[LEAK_LOCATE_POSITIONS], n; /* positions tried */
     real *x, *changed;                   /* (B,T,C) */
     real *before;                        /* (T, WIDTHS * C): row 0's operations, one after another */
+    uint32_t *tokens;                    /* (T) */
+    real *whole;                         /* (T, 3C + V): what stands around the blocks */
     unsigned char *cells;                /* (COUNT + H, n, n) */
 };
 
@@ -247,36 +249,32 @@ static void trunk_leaks(struct leak_report *r, const struct trial *t)
         return;
     const real *const values[ALL] = {t->w->embedded, t->w->block[c->n_layer - 1].out, t->w->lnf, t->w->logits};
     const size_t width[ALL] = {C, C, C, V};
-    uint32_t *tokens = malloc(T * sizeof *tokens);
-    real *before = malloc(T * (3 * C + V) * sizeof *before);
-    if (tokens && before) { /* without them these three are left out, and the blocks still tell */
-        const struct rng_site site = {.seed = t->seed, .purpose = RNG_CHECK, .head = 5};
-        for (size_t k = 0; k < T; k++)
-            tokens[k] = (uint32_t)rng_below(&site, (uint32_t)k, V);
-        clear_charts(t);
+    uint32_t *const tokens = t->tokens;
+    real *const before = t->whole;
+    const struct rng_site site = {.seed = t->seed, .purpose = RNG_CHECK, .head = 5};
+    for (size_t k = 0; k < T; k++)
+        tokens[k] = (uint32_t)rng_below(&site, (uint32_t)k, V);
+    clear_charts(t);
+    gpt_forward(t->g, t->w, tokens, 1, T, t->pass);
+    for (size_t k = 0, first = 0; k < ALL; first += T * width[k], k++)
+        memcpy(before + first, values[k], T * width[k] * sizeof *before);
+    for (size_t j = 1; j < t->n; j++) {
+        const uint32_t old = tokens[t->at[j]];
+        tokens[t->at[j]] = (old + 1) % (uint32_t)V;
         gpt_forward(t->g, t->w, tokens, 1, T, t->pass);
+        tokens[t->at[j]] = old;
         for (size_t k = 0, first = 0; k < ALL; first += T * width[k], k++)
-            memcpy(before + first, values[k], T * width[k] * sizeof *before);
-        for (size_t j = 1; j < t->n; j++) {
-            const uint32_t old = tokens[t->at[j]];
-            tokens[t->at[j]] = (old + 1) % (uint32_t)V;
-            gpt_forward(t->g, t->w, tokens, 1, T, t->pass);
-            tokens[t->at[j]] = old;
-            for (size_t k = 0, first = 0; k < ALL; first += T * width[k], k++)
-                for (size_t i = 0; i < t->n; i++) {
-                    const size_t row = t->at[i] * width[k];
-                    mark(t, k, i, j, any_differs(before + first + row, values[k] + row, width[k]));
-                }
-        }
-        if (leaks(t, EMBEDDINGS))
-            add_place(r, LEAK_NO_LAYER, LEAK_NO_HEAD, names[EMBEDDINGS], false,
-                      chart_judge_at(chart(t, EMBEDDINGS), t->at, t->n));
-        for (size_t k = NORM; k < ALL; k++)
-            if (leaks(t, k) && !leaks(t, k - 1))
-                add_place(r, LEAK_NO_LAYER, LEAK_NO_HEAD, names[k], false, chart_judge_at(chart(t, k), t->at, t->n));
+            for (size_t i = 0; i < t->n; i++) {
+                const size_t row = t->at[i] * width[k];
+                mark(t, k, i, j, any_differs(before + first + row, values[k] + row, width[k]));
+            }
     }
-    free(tokens);
-    free(before);
+    if (leaks(t, EMBEDDINGS))
+        add_place(r, LEAK_NO_LAYER, LEAK_NO_HEAD, names[EMBEDDINGS], false,
+                  chart_judge_at(chart(t, EMBEDDINGS), t->at, t->n));
+    for (size_t k = NORM; k < ALL; k++)
+        if (leaks(t, k) && !leaks(t, k - 1))
+            add_place(r, LEAK_NO_LAYER, LEAK_NO_HEAD, names[k], false, chart_judge_at(chart(t, k), t->at, t->n));
 }
 
 static void draw_rows(const struct trial *t, uint32_t step, uint32_t draw)
@@ -304,8 +302,10 @@ static enum status begin(struct trial *t, size_t B, uint32_t step, struct error 
     t->x = malloc(rows * C * sizeof(real));
     t->changed = malloc(rows * C * sizeof(real));
     t->before = malloc(t->T * WIDTHS * C * sizeof(real));
+    t->tokens = malloc(t->T * sizeof *t->tokens);
+    t->whole = malloc(t->T * (3 * C + t->g->config.vocab_size) * sizeof *t->whole);
     t->cells = malloc((COUNT + t->g->config.n_head) * t->n * t->n);
-    if (!t->x || !t->changed || !t->before || !t->cells)
+    if (!t->x || !t->changed || !t->before || !t->tokens || !t->whole || !t->cells)
         return fail(err, STATUS_MEMORY, "leak check: memory to locate the leak was refused");
     draw_rows(t, step, 0);
     return STATUS_OK;
@@ -316,6 +316,8 @@ static void end(struct trial *t)
     free(t->x);
     free(t->changed);
     free(t->before);
+    free(t->tokens);
+    free(t->whole);
     free(t->cells);
 }
 

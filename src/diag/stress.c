@@ -15,10 +15,11 @@ static const double AIMS[] = {1e5, 1e12};
 static void say_margin(struct verdict *v, const struct scores *s)
 {
     const double reach = s->highest - s->lowest + 104; /* exp(-104) is 0 in single precision */
-    verdict_say(v, "margin", reach < 1e4 ? VERDICT_CLEAN : VERDICT_NOTED, 0,
-                "largest scores of a row lie in %.3g .. %.3g: a mask of -1e4 %s here, -1e9 %s (nopeek's is no number)",
-                s->lowest, s->highest, reach < 1e4 ? "would hold" : "would leak",
-                reach < 1e9 ? "would hold" : "would leak");
+    verdict_say(
+        v, "margin", reach < 1e4 ? VERDICT_CLEAN : VERDICT_NOTED, 0,
+        "the largest visible score of a row lies in %.3g .. %.3g: judging by that, adding -1e4 instead of masking "
+        "%s, -1e9 %s",
+        s->lowest, s->highest, reach < 1e4 ? "would do" : "would leak", reach < 1e9 ? "would do" : "would leak");
 }
 
 static enum status run(struct verdict *v, const struct gpt *g, struct work *w, double size, const uint32_t *tokens,
@@ -40,13 +41,13 @@ static enum status run(struct verdict *v, const struct gpt *g, struct work *w, d
         if (status)
             return status;
         if (r->leak) {
-            verdict_say(v, "stress", VERDICT_FOUND, 0, "with scores up to %.1e the future shows", s.highest);
+            verdict_say(v, "stress", VERDICT_FOUND, 0, "with scores up to %.1e the future shows", scores_size(&s));
             findings_of_leak(v, "stress", r);
             return STATUS_OK;
         }
     }
     verdict_say(v, "stress", VERDICT_CLEAN, 0, "query and key weights scaled up until scores reach %.1e: no leak",
-                s.highest);
+                scores_size(&s));
     return STATUS_OK;
 }
 

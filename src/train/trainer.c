@@ -101,8 +101,8 @@ static enum status leak_error(const struct trainer *t, struct error *err)
                 what);
 }
 
-/* What the leak check does not look at. */
-static enum status check_surroundings(struct trainer *t, struct error *err)
+/* What the leak check does not look at. What is found takes the place of `verdict`. */
+static enum status check_surroundings(struct trainer *t, char *verdict, size_t size, struct error *err)
 {
     struct verdict *v = calloc(1, sizeof *v);
     if (!v)
@@ -115,6 +115,7 @@ static enum status check_surroundings(struct trainer *t, struct error *err)
         s = windows_check(v, t->data, t->work.T, seed, err);
     if (!s && v->findings > 0) {
         t->state->leaky = true;
+        snprintf(verdict, size, "leak: %s: %s", v->finding[0].detector, v->finding[0].what);
         if (!t->settings.allow_leak)
             s = fail(err, STATUS_LEAK,
                      "leak: %s: %s. What this model's losses would say is not to be trusted; to train all the same, as "
@@ -134,12 +135,10 @@ static enum status check_all(struct trainer *t, struct error *err)
     if (t->leak.leak && !t->settings.allow_leak)
         return leak_error(t, err);
     t->state->leaky |= t->leak.leak;
-    s = check_surroundings(t, err);
-    if (s)
-        return s;
     char verdict[sizeof err->message];
     leak_describe(verdict, sizeof verdict, &t->leak);
-    return state_set_check(t->state, verdict, err);
+    s = check_surroundings(t, verdict, sizeof verdict, err);
+    return s ? s : state_set_check(t->state, verdict, err);
 }
 
 enum status trainer_check(struct trainer *t, struct error *err)
