@@ -74,7 +74,7 @@ static enum status run(struct verdict *v, const struct trial *t, uint64_t seed, 
         t->tokens[k] = (uint32_t)rng_below(&site, (uint32_t)k, t->V);
     const struct gpt_pass training = {.training = true, .seed = seed};
     bool forward = false, backward = false;
-    for (int mode = 0; mode <= (t->g->config.dropout > 0); mode++)
+    for (int mode = 0; mode < 2; mode++)
         for (size_t end = 0; end < 2; end++) {
             const size_t row = end ? t->B - 1 : 0;
             forward |= t->V > 1 && forward_mixes(t, row, mode ? &training : &gpt_evaluating);

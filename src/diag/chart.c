@@ -32,12 +32,14 @@ static size_t place(const size_t *at, size_t k)
     return at ? at[k] : k;
 }
 
-static bool fits(const struct pattern *p, const unsigned char *cells, const size_t *at, size_t n)
+/* `only`: of what belongs some may be unseen, if nothing else is seen. */
+static bool fits(const struct pattern *p, bool only, const unsigned char *cells, const size_t *at, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         for (size_t j = i + 1; j < n; j++) {
             const unsigned char cell = cells[i * n + j];
-            if (cell != CHART_UNTRIED && (cell == CHART_SEES) != belongs(p, place(at, i), place(at, j)))
+            const bool may = belongs(p, place(at, i), place(at, j));
+            if (cell != CHART_UNTRIED && (cell == CHART_SEES) != may && !(only && may))
                 return false;
         }
     return true;
@@ -75,10 +77,15 @@ struct chart_shape chart_judge_at(const unsigned char *cells, const size_t *at, 
         tried[patterns++] = (struct pattern){CHART_WITHIN_BLOCK, m};
     s.pattern = CHART_SOME;
     for (size_t k = 0; k < patterns && s.pattern == CHART_SOME; k++)
-        if (fits(&tried[k], cells, at, n)) {
+        if (fits(&tried[k], false, cells, at, n)) {
             s.pattern = tried[k].kind;
             s.number = tried[k].number;
         }
+    /* one offset, from some positions only */
+    if (s.pattern == CHART_SOME && fits(&tried[1], true, cells, at, n)) {
+        s.pattern = CHART_ONE_AHEAD;
+        s.number = nearest;
+    }
     return s;
 }
 
@@ -140,7 +147,7 @@ void chart_words(char out[CHART_WORDS_SIZE], const struct chart_shape *s)
         break;
     }
     /* the last position of a block, or of the window, has nothing later to see */
-    if (s->pattern == CHART_SOME && s->rows < s->rows_able) {
+    if ((s->pattern == CHART_SOME || s->pattern == CHART_ONE_AHEAD) && s->rows + s->number < s->rows_able + 1) {
         const size_t used = strlen(out);
         snprintf(out + used, CHART_WORDS_SIZE - used, ", from %zu of %zu positions", s->rows, s->rows_able);
     }

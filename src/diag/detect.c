@@ -16,15 +16,17 @@
 #include "diag/generation.h"
 #include "diag/leak.h"
 #include "diag/leak_locate.h"
+#include "diag/lossgrad.h"
+#include "diag/modes.h"
 #include "diag/noise.h"
 #include "diag/possible.h"
 #include "diag/scores.h"
 #include "diag/stress.h"
 #include "diag/windows.h"
 
-const char *const detect_names[DETECT_COUNT] = {"suffix",  "gradient", "blocks",     "definition", "backward",
-                                                "batch",   "decode",   "generation", "margin",     "stress",
-                                                "uniform", "entropy",  "targets",    "overlap"};
+const char *const detect_names[DETECT_COUNT] = {"suffix",   "gradient", "blocks",  "definition", "backward", "loss",
+                                                "training", "batch",    "decode",  "generation", "margin",   "stress",
+                                                "uniform",  "entropy",  "targets", "overlap"};
 
 #define CORPUS_SIZE 20000
 #define UNIFORM_SYMBOLS 4096
@@ -38,20 +40,6 @@ struct job {
     struct gpt soft; /* the model, with scores small enough to be judged in single precision */
     bool *undefined; /* (L): blocks whose forward pass is not as its formulas say */
 };
-
-/* Rows of the batch are changed at different positions. When a row alone is clean, what was seen is another row. */
-static enum status only_other_rows(bool *only, const struct job *j, struct error *err)
-{
-    struct work one = *j->d->w; /* the same memory, of which one row is used */
-    one.B = 1;
-    struct leak_report *r = malloc(sizeof *r);
-    if (!r)
-        return fail(err, STATUS_MEMORY, "check: out of memory");
-    const enum status s = leak_check(r, j->d->g, &one, LEAK_FULL, j->d->seed, 0, err);
-    *only = !s && !r->leak;
-    free(r);
-    return s;
-}
 
 static enum status check_leak(struct job *j, struct error *err)
 {
@@ -83,16 +71,13 @@ static enum status check_leak(struct job *j, struct error *err)
         verdict_say(j->v, "gradient", VERDICT_CLEAN, r->gradient_seconds,
                     "from %zu positions%s: exactly 0 at every later one", r->gradients, modes);
     const char *detector = r->suffix_leaks || r->logging_leaks ? "suffix" : "gradient";
-    bool others = false;
-    enum status one = STATUS_OK;
-    if (r->leak && r->places == 0 && d->w->B > 1)
-        one = only_other_rows(&others, j, err);
-    if (others)
+    /* Rows of the batch are changed at different positions: what is seen may be another row. */
+    if (r->suffix_leaks && !r->own_row && r->places == 0)
         verdict_find(j->v, detector,
                      "logits change with other rows of the batch, not with what comes later in their own");
-    else if (!one)
+    else
         findings_of_leak(j->v, detector, r);
-    return one;
+    return STATUS_OK;
 }
 
 /* After check_leak, which has located what it found. */
@@ -158,6 +143,16 @@ static enum status check_definition(struct job *j, struct error *err)
 static enum status check_derivative(struct job *j, struct error *err)
 {
     return derivative_check(j->v, &j->soft, j->d->w, j->undefined, j->d->seed, err);
+}
+
+static enum status check_loss(struct job *j, struct error *err)
+{
+    return lossgrad_check(j->v, j->d->g, j->d->w, j->tokens, j->targets, err);
+}
+
+static enum status check_modes(struct job *j, struct error *err)
+{
+    return modes_check(j->v, j->d->g, j->d->w, j->tokens, j->d->seed, err);
 }
 
 static enum status check_batch(struct job *j, struct error *err)
@@ -236,9 +231,10 @@ static const struct detector {
     enum status (*run)(struct job *j, struct error *err);
     bool quick;
 } detectors[] = {
-    {check_leak, true},     {check_blocks, false},  {check_definition, false}, {check_derivative, false},
-    {check_batch, true},    {check_decode, true},   {check_generation, true},  {check_stress, false},
-    {check_uniform, false}, {check_entropy, false}, {check_windows, true},
+    {check_leak, true},       {check_blocks, false}, {check_definition, false}, {check_derivative, false},
+    {check_loss, true},       {check_modes, false},  {check_batch, true},       {check_decode, true},
+    {check_generation, true}, {check_stress, false}, {check_uniform, false},    {check_entropy, false},
+    {check_windows, true},
 };
 
 /* Windows of the validation part if it holds one, else of the train part, else random symbols. */

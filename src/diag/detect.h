@@ -5,6 +5,8 @@
  *     blocks      the same on every block alone, operation by operation, head by head, for small and huge changes
  *     definition  each operation is worked out again in double from its formula
  *     backward    each gradient of a block is worked out again in double from its formula
+ *     loss        loss and gradient are the cross-entropy of the targets
+ *     training    a training pass without dropout gives evaluation's bits, every batch row the same logits
  *     batch       rows of a batch keep to themselves
  *     decode      one symbol at a time, with its cache, gives what a whole window gives
  *     generation  the loss when nothing later is there at all: what the future is worth
@@ -32,7 +34,7 @@ struct detect {
     const struct dataset *data;        /* the run's text, or NULL: then symbols are drawn at random */
     const struct tokenizer *tokenizer; /* NULL: the text of known entropy is left out */
     uint64_t seed;
-    bool quick; /* suffix and gradient by one pair, batch, decode, generation, targets and overlap */
+    bool quick; /* suffix and gradient by one pair, loss, batch, decode, generation, targets and overlap */
 };
 
 /* Fills *v, blank before. The model is left with the bits it had. A leak is no error. STATUS_NONFINITE when logits or
@@ -40,7 +42,7 @@ struct detect {
 enum status detect_run(struct verdict *v, const struct detect *d, struct error *err);
 
 /* Names of the detectors, in the order above. */
-#define DETECT_COUNT 14
+#define DETECT_COUNT 16
 extern const char *const detect_names[DETECT_COUNT];
 
 #endif

@@ -57,8 +57,10 @@ static void random_tokens(const struct check *c, uint32_t round)
 {
     struct rng_site site = c->site;
     site.row = round;
+    /* Every other round has two symbols only: what depends on repetitions shows there. */
+    const size_t V = round % 2 == 1 && c->V > 2 ? 2 : c->V;
     for (size_t i = 0; i < c->B * c->T; i++)
-        c->tokens[i] = (uint32_t)rng_below(&site, (uint32_t)i, c->V);
+        c->tokens[i] = (uint32_t)rng_below(&site, (uint32_t)i, V);
 }
 
 /* Every token from t on becomes another one. */
@@ -71,6 +73,19 @@ static void change_suffix(const struct check *c, uint32_t round, size_t row, siz
         c->changed[k] = k - row * c->T < t
                             ? c->tokens[k]
                             : (uint32_t)((c->tokens[k] + 1 + rng_below(&site, (uint32_t)k, c->V - 1)) % c->V);
+}
+
+/* Row b alone is changed from t on: does it still see that? */
+static bool own_row_leaks(const struct check *c, const struct gpt_pass *pass, size_t b, size_t t)
+{
+    for (size_t k = 0; k < c->B * c->T; k++)
+        if (k / c->T != b)
+            c->changed[k] = c->tokens[k];
+    gpt_forward(c->g, c->w, c->changed, c->B, c->T, pass);
+    for (size_t i = b * c->T * c->V; i < (b * c->T + t) * c->V; i++)
+        if (c->before[i] != c->w->logits[i])
+            return true;
+    return false;
 }
 
 static enum status suffix_round(struct leak_report *r, const struct check *c, size_t round, size_t rounds,
@@ -89,6 +104,7 @@ static enum status suffix_round(struct leak_report *r, const struct check *c, si
     for (size_t b = 0; b < c->B; b++)
         change_suffix(c, (uint32_t)round, b, place_of(c, round, b, rounds));
     gpt_forward(c->g, c->w, c->changed, c->B, c->T, pass);
+    size_t row = c->B, at = 0; /* of a leak */
     for (size_t b = 0; b < c->B; b++) {
         const size_t t = place_of(c, round, b, rounds);
         const real *x = c->before + b * c->T * c->V, *y = c->w->logits + b * c->T * c->V;
@@ -98,6 +114,8 @@ static enum status suffix_round(struct leak_report *r, const struct check *c, si
             if (i < t * c->V && x[i] != y[i]) { /* values are compared: -0 equals 0 */
                 const double change = fabs((double)x[i] - (double)y[i]);
                 r->suffix_leaks = true;
+                row = b;
+                at = t;
                 if (change >= r->suffix_change) {
                     r->suffix_change = change;
                     r->suffix_position = t;
@@ -106,6 +124,7 @@ static enum status suffix_round(struct leak_report *r, const struct check *c, si
         }
         r->positions++;
     }
+    r->own_row |= row < c->B && own_row_leaks(c, pass, row, at);
     return STATUS_OK;
 }
 
@@ -154,26 +173,27 @@ static enum status run(struct leak_report *r, const struct check *c, enum leak_e
     size_t rounds = c->quick ? 1 : wanted > enough ? wanted : enough;
     if (rounds < least)
         rounds = least;
-    /* Without dropout training computes what evaluation does. A quick look takes one pair in evaluation and one
-     * gradient as in training; a full one takes both of both. */
-    const bool drops = c->g->config.dropout > 0, quick = c->quick;
-    const struct gpt_pass training = {.training = true, .seed = seed, .step = step};
-    for (int mode = 0; mode <= (int)drops; mode++) {
-        const struct gpt_pass *pass = mode ? &training : &gpt_evaluating;
+    /* Evaluation, and as in training: with dropout's masks of several steps, for later rows of a step too. A quick look
+     * takes one pair in one of them and one gradient as in training. */
+    for (int mode = 0; mode < 2; mode++)
         for (size_t round = 0; round < rounds; round++) {
+            const struct gpt_pass training = {.training = true,
+                                              .seed = seed,
+                                              .step = step + (uint32_t)round,
+                                              .first_row = (uint32_t)(round % 3 * c->B)};
+            const struct gpt_pass *pass = mode ? &training : &gpt_evaluating;
             enum status s = STATUS_OK;
             const double start = clock_seconds();
-            if (c->V > 1 && !(quick && mode == 1))
-                s = suffix_round(r, c, round, rounds, pass, effort == LEAK_EVERY || (!quick && round == 0), err);
+            if (c->V > 1 && !(c->quick && mode != (int)(step % 2)))
+                s = suffix_round(r, c, round, rounds, pass, effort == LEAK_EVERY || (!c->quick && round == 0), err);
             const double between = clock_seconds();
-            if (!s && !(quick && drops && mode == 0))
+            if (!s && !(c->quick && mode == 0))
                 s = gradient_round(r, c, round, rounds, pass, err);
             r->suffix_seconds += between - start;
             r->gradient_seconds += clock_seconds() - between;
             if (s)
                 return s;
         }
-    }
     r->leak = r->suffix_leaks || r->gradient_leaks || r->logging_leaks;
     return STATUS_OK;
 }

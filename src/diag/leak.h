@@ -34,6 +34,7 @@ struct leak_place {
 struct leak_report {
     bool leak;
     bool suffix_leaks, gradient_leaks;
+    bool own_row;                                            /* the suffix was that of the same batch row */
     bool logging_leaks;                                      /* logits are other bits when attention logs nothing */
     size_t suffix_position;                                  /* a t at which the suffix test failed */
     double suffix_change;                                    /* the largest change of an earlier logit */

@@ -33,9 +33,9 @@ struct trial {
     uint64_t seed;
     size_t at[LEAK_LOCATE_POSITIONS], n; /* positions tried */
     real *x, *changed;                   /* (B,T,C) */
-    real *before;                        /* (T, WIDTHS * C): row 0's operations, one after another */
-    uint32_t *tokens;                    /* (T) */
-    real *whole;                         /* (T, 3C + V): what stands around the blocks */
+    real *before;                        /* (B T, WIDTHS * C): operations, one after another */
+    uint32_t *tokens;                    /* (B,T) */
+    real *whole;                         /* (B T, 3C + V): what stands around the blocks */
     unsigned char *cells;                /* (COUNT + H, n, n) */
 };
 
@@ -109,6 +109,14 @@ static bool any_differs(const real *x, const real *y, size_t n)
     return false;
 }
 
+static bool any_nonzero(const real *x, size_t n)
+{
+    for (size_t k = 0; k < n; k++)
+        if (x[k] != 0)
+            return true;
+    return false;
+}
+
 /* Columns that a watch covers of the operation's rows, which are `width` wide. */
 static void columns(const struct trial *t, size_t watch, size_t *operation, size_t *width, size_t *first, size_t *count)
 {
@@ -120,12 +128,12 @@ static void columns(const struct trial *t, size_t watch, size_t *operation, size
     *count = head ? c->head_size : *width;
 }
 
-/* Keeps what batch row 0 computes. */
+/* Keeps what all batch rows compute. */
 static void remember(const struct trial *t)
 {
     real *to = t->before;
     for (size_t o = 0; o < COUNT; o++) {
-        const size_t n = t->T * OPERATIONS[o].wide * t->g->config.n_embd;
+        const size_t n = t->B * t->T * OPERATIONS[o].wide * t->g->config.n_embd;
         memcpy(to, values_of(&t->w->block[t->layer], o), n * sizeof *to);
         to += n;
     }
@@ -135,21 +143,22 @@ static const real *remembered(const struct trial *t, size_t operation)
 {
     const real *from = t->before;
     for (size_t o = 0; o < operation; o++)
-        from += t->T * OPERATIONS[o].wide * t->g->config.n_embd;
+        from += t->B * t->T * OPERATIONS[o].wide * t->g->config.n_embd;
     return from;
 }
 
-/* Position at[j] of row 0 was changed: who noticed? */
+/* Position at[j] of every batch row was changed: who noticed? */
 static void compare(const struct trial *t, size_t j)
 {
     for (size_t watch = 0; watch < COUNT + t->g->config.n_head; watch++) {
         size_t operation, width, first, count;
         columns(t, watch, &operation, &width, &first, &count);
         const real *old = remembered(t, operation), *new = values_of(&t->w->block[t->layer], operation);
-        for (size_t i = 0; i < t->n; i++) {
-            const size_t row = t->at[i] * width + first;
-            mark(t, watch, i, j, any_differs(old + row, new + row, count));
-        }
+        for (size_t b = 0; b < t->B; b++)
+            for (size_t i = 0; i < t->n; i++) {
+                const size_t row = (b * t->T + t->at[i]) * width + first;
+                mark(t, watch, i, j, any_differs(old + row, new + row, count));
+            }
     }
 }
 
@@ -180,11 +189,13 @@ static bool forward_leaks(struct leak_report *r, const struct trial *t)
     remember(t);
     for (size_t size = 0; size < sizeof SIZES / sizeof *SIZES; size++) {
         for (size_t j = 1; j < t->n; j++) {
-            memcpy(t->changed, t->x, t->T * C * sizeof(real));
+            memcpy(t->changed, t->x, t->B * t->T * C * sizeof(real));
             const struct rng_site site = {
                 .seed = t->seed, .purpose = RNG_CHECK, .head = 4, .row = (uint32_t)size, .layer = (uint32_t)j};
-            for (size_t c = 0; c < C; c++)
-                t->changed[t->at[j] * C + c] += (real)(SIZES[size] * rng_normal(&site, (uint32_t)c));
+            for (size_t b = 0; b < t->B; b++)
+                for (size_t c = 0; c < C; c++)
+                    t->changed[(b * t->T + t->at[j]) * C + c] +=
+                        (real)(SIZES[size] * rng_normal(&site, (uint32_t)(b * C + c)));
             run_block(t, t->changed, false);
             compare(t, j);
         }
@@ -205,24 +216,17 @@ static void backward_leaks(struct leak_report *r, const struct trial *t)
     clear_charts(t);
     run_block(t, t->x, false);
     for (size_t i = 0; i < t->n; i++) {
-        memset(t->w->dres, 0, T * C * sizeof(real));
-        memcpy(t->w->dres + t->at[i] * C, t->x + t->at[i] * C, C * sizeof(real));
+        memset(t->w->dres, 0, t->B * T * C * sizeof(real));
+        for (size_t b = 0; b < t->B; b++)
+            memcpy(t->w->dres + (b * T + t->at[i]) * C, t->x + (b * T + t->at[i]) * C, C * sizeof(real));
         run_block(t, t->x, true);
-        for (size_t j = 0; j < t->n; j++) {
-            const real *dq = t->w->dqkv + t->at[j] * 3 * C, *dx = t->w->dres + t->at[j] * C;
-            bool queries = false, input = false;
-            for (size_t k = 0; k < C; k++) {
-                queries |= dq[k] != 0;
-                input |= dx[k] != 0;
-            }
-            mark(t, QUERIES, i, j, queries);
-            mark(t, INPUT, i, j, input);
-            for (size_t h = 0; h < c->n_head; h++) {
-                bool head = false;
-                for (size_t k = h * hs; k < (h + 1) * hs; k++)
-                    head |= dq[C + k] != 0 || dq[2 * C + k] != 0;
-                mark(t, COUNT + h, i, j, head);
-            }
+        for (size_t k = 0; k < t->B * t->n; k++) {
+            const size_t j = k % t->n, row = k / t->n * T + t->at[j];
+            const real *dq = t->w->dqkv + row * 3 * C, *dx = t->w->dres + row * C;
+            mark(t, QUERIES, i, j, any_nonzero(dq, C));
+            mark(t, INPUT, i, j, any_nonzero(dx, C));
+            for (size_t h = 0; h < c->n_head; h++)
+                mark(t, COUNT + h, i, j, any_nonzero(dq + C + h * hs, hs) || any_nonzero(dq + 2 * C + h * hs, hs));
         }
     }
     if (leaks(t, QUERIES)) {
@@ -252,21 +256,23 @@ static void trunk_leaks(struct leak_report *r, const struct trial *t)
     uint32_t *const tokens = t->tokens;
     real *const before = t->whole;
     const struct rng_site site = {.seed = t->seed, .purpose = RNG_CHECK, .head = 5};
-    for (size_t k = 0; k < T; k++)
+    const size_t B = t->B, N = B * T;
+    for (size_t k = 0; k < N; k++)
         tokens[k] = (uint32_t)rng_below(&site, (uint32_t)k, V);
     clear_charts(t);
-    gpt_forward(t->g, t->w, tokens, 1, T, t->pass);
-    for (size_t k = 0, first = 0; k < ALL; first += T * width[k], k++)
-        memcpy(before + first, values[k], T * width[k] * sizeof *before);
+    gpt_forward(t->g, t->w, tokens, B, T, t->pass);
+    for (size_t k = 0, first = 0; k < ALL; first += N * width[k], k++)
+        memcpy(before + first, values[k], N * width[k] * sizeof *before);
     for (size_t j = 1; j < t->n; j++) {
-        const uint32_t old = tokens[t->at[j]];
-        tokens[t->at[j]] = (old + 1) % (uint32_t)V;
-        gpt_forward(t->g, t->w, tokens, 1, T, t->pass);
-        tokens[t->at[j]] = old;
-        for (size_t k = 0, first = 0; k < ALL; first += T * width[k], k++)
-            for (size_t i = 0; i < t->n; i++) {
-                const size_t row = t->at[i] * width[k];
-                mark(t, k, i, j, any_differs(before + first + row, values[k] + row, width[k]));
+        for (size_t b = 0; b < B; b++)
+            tokens[b * T + t->at[j]] = (tokens[b * T + t->at[j]] + 1) % (uint32_t)V;
+        gpt_forward(t->g, t->w, tokens, B, T, t->pass);
+        for (size_t b = 0; b < B; b++)
+            tokens[b * T + t->at[j]] = (tokens[b * T + t->at[j]] + (uint32_t)V - 1) % (uint32_t)V;
+        for (size_t k = 0, first = 0; k < ALL; first += N * width[k], k++)
+            for (size_t row = 0; row < B * t->n; row++) {
+                const size_t i = row % t->n, at = (row / t->n * T + t->at[i]) * width[k];
+                mark(t, k, i, j, any_differs(before + first + at, values[k] + at, width[k]));
             }
     }
     if (leaks(t, EMBEDDINGS))
@@ -301,9 +307,9 @@ static enum status begin(struct trial *t, size_t B, uint32_t step, struct error 
     const size_t rows = B * t->T;
     t->x = malloc(rows * C * sizeof(real));
     t->changed = malloc(rows * C * sizeof(real));
-    t->before = malloc(t->T * WIDTHS * C * sizeof(real));
-    t->tokens = malloc(t->T * sizeof *t->tokens);
-    t->whole = malloc(t->T * (3 * C + t->g->config.vocab_size) * sizeof *t->whole);
+    t->before = malloc(rows * WIDTHS * C * sizeof(real));
+    t->tokens = malloc(rows * sizeof *t->tokens);
+    t->whole = malloc(rows * (3 * C + t->g->config.vocab_size) * sizeof *t->whole);
     t->cells = malloc((COUNT + t->g->config.n_head) * t->n * t->n);
     if (!t->x || !t->changed || !t->before || !t->tokens || !t->whole || !t->cells)
         return fail(err, STATUS_MEMORY, "leak check: memory to locate the leak was refused");
@@ -325,7 +331,7 @@ enum status leak_locate(struct leak_report *r, const struct gpt *g, struct work 
                         struct error *err)
 {
     struct trial t = {.g = g, .w = w, .seed = seed};
-    const enum status s = begin(&t, 1, step, err);
+    const enum status s = begin(&t, w->B < 2 ? 1 : 2, step, err);
     /* Where logging changes nothing, passes without it need no search of their own. */
     const int modes = r->leak ? 4 : 2;
     /* A few rows, or one draw of dropout, may be such that a mistake does not show. */
@@ -335,8 +341,6 @@ enum status leak_locate(struct leak_report *r, const struct gpt *g, struct work 
     for (int mode = 0; !s && mode < modes && r->places == 0; mode++) {
         pass.training = mode % 2 == 1;
         pass.quiet = mode >= 2;
-        if (pass.training && g->config.dropout == 0 && !r->leak)
-            continue;
         for (t.layer = 0; t.layer < g->config.n_layer; t.layer++) {
             bool found = false;
             for (uint32_t draw = 0; !found && draw < draws; draw++) {
@@ -353,31 +357,40 @@ enum status leak_locate(struct leak_report *r, const struct gpt *g, struct work 
     return s;
 }
 
-/* Row 1 of the batch is another one: does anything in row 0 notice? */
-static void batch_leaks(struct leak_report *r, const struct trial *t)
+/* One row of the batch is another one: does anything in the other row notice? */
+static bool batch_leaks(struct leak_report *r, const struct trial *t, size_t changed)
 {
     const size_t C = t->g->config.n_embd, row = t->T * C;
     run_block(t, t->x, false);
     remember(t);
-    memcpy(t->changed, t->x, row * sizeof(real));
-    for (size_t k = 0; k < row; k++)
-        t->changed[row + k] = 1 - 2 * t->x[row + k];
+    memcpy(t->changed, t->x, 2 * row * sizeof(real));
+    for (size_t k = changed * row; k < (changed + 1) * row; k++)
+        t->changed[k] = 1 - 2 * t->x[k];
     run_block(t, t->changed, false);
-    for (size_t o = 0; o < COUNT; o++)
-        if (any_differs(remembered(t, o), values_of(&t->w->block[t->layer], o), t->T * OPERATIONS[o].wide * C)) {
+    for (size_t o = 0; o < COUNT; o++) {
+        const size_t n = t->T * OPERATIONS[o].wide * C, other = (1 - changed) * n;
+        if (any_differs(remembered(t, o) + other, values_of(&t->w->block[t->layer], o) + other, n)) {
             add_place(r, t->layer, LEAK_NO_HEAD, OPERATIONS[o].name, false, (struct chart_shape){0});
-            return;
+            return true;
         }
+    }
+    return false;
 }
 
 enum status leak_locate_batch(struct leak_report *r, const struct gpt *g, struct work *w, uint64_t seed, uint32_t step,
                               struct error *err)
 {
     assert(w->B >= 2);
-    struct trial t = {.g = g, .w = w, .seed = seed, .pass = &gpt_evaluating};
+    const struct gpt_pass training = {.training = true, .seed = seed, .step = step};
+    struct trial t = {.g = g, .w = w, .seed = seed};
     const enum status s = begin(&t, 2, step, err);
-    for (t.layer = 0; !s && t.layer < g->config.n_layer; t.layer++)
-        batch_leaks(r, &t);
+    for (t.layer = 0; !s && t.layer < g->config.n_layer; t.layer++) {
+        bool found = false;
+        for (size_t way = 0; way < 4 && !found; way++) {
+            t.pass = way < 2 ? &gpt_evaluating : &training;
+            found = batch_leaks(r, &t, way % 2);
+        }
+    }
     end(&t);
     return s;
 }

@@ -11,11 +11,12 @@
 #define LEAK_LOCATE_LEAST 16
 #define LEAK_LOCATE_COST 1e10
 
-/* Adds to r->place. Each block runs on random rows x, then with one row changed at a time, by much, by little and
+/* Adds to r->place. Each block runs on random rows x, then with one position changed at a time, by much, by little and
  * beyond all bounds; the first operation, in order, whose earlier rows change is at fault (attention: each head that
  * does). Embeddings, the final LayerNorm and the head are watched in whole passes. A block whose forward pass is
- * right runs backward from one row at a time. All of that in evaluation, and if it shows nothing, with dropout, and
- * where r->leak says that there is something, with logging off. w as in leak_check. STATUS_MEMORY. */
+ * right runs backward from one row at a time. All of that for two batch rows at once, in evaluation, and if it shows
+ * nothing, as in training, and where r->leak says that there is something, with logging off. w as in leak_check.
+ * STATUS_MEMORY. */
 enum status leak_locate(struct leak_report *r, const struct gpt *g, struct work *w, uint64_t seed, uint32_t step,
                         struct error *err);
 
