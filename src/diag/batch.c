@@ -7,6 +7,8 @@
 #include "base/rng.h"
 #include "diag/leak_locate.h"
 
+#define ROWS 4
+
 struct trial {
     const struct gpt *g;
     struct work *w;
@@ -89,7 +91,7 @@ static enum status run(struct verdict *v, const struct trial *t, uint64_t seed, 
 
 enum status batch_check(struct verdict *v, const struct gpt *g, struct work *w, uint64_t seed, struct error *err)
 {
-    struct trial t = {.g = g, .w = w, .B = w->B, .T = w->T, .V = g->config.vocab_size};
+    struct trial t = {.g = g, .w = w, .B = w->B < ROWS ? w->B : ROWS, .T = w->T, .V = g->config.vocab_size};
     if (t.B < 2) {
         verdict_say(v, "batch", VERDICT_SKIPPED, 0, "a batch of one row has no other");
         return STATUS_OK;

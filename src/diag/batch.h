@@ -10,7 +10,7 @@
 #include "model/gpt.h"
 
 /* Adds the line "batch" and what it found, located by operation. w made for training, with room for two rows or more
- * (fewer: the line says so). STATUS_MEMORY. */
+ * (fewer: the line says so), of which up to four are used. STATUS_MEMORY. */
 enum status batch_check(struct verdict *v, const struct gpt *g, struct work *w, uint64_t seed, struct error *err);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/rng.h"
+#include "kernels/dropout.h"
 #include "model/block.h"
 
 #ifdef NOPEEK_DOUBLE
@@ -22,7 +23,9 @@ struct job {
     struct verdict *v;
     const struct gpt *g;
     struct work *w;
-    size_t T, layer;
+    size_t B, T, N, layer; /* N = B T */
+    struct gpt_pass pass;
+    real *keep_mlp, *keep_residual, *keep;  /* dropout's masks: (N,C), (N,C), of one head (T,T) */
     real *x, *dout, *grads;                 /* (T,C), (T,C), (table.size) */
     double *dgelu, *dfc;                    /* (T,4C) */
     double *dln2, *dmid, *datt, *dln1, *dx; /* (T,C) */
@@ -36,7 +39,7 @@ struct job {
 
 static void layout(struct job *j, struct arena *a)
 {
-    const size_t C = j->g->config.n_embd, n = j->T * C;
+    const size_t C = j->g->config.n_embd, n = j->N * C;
     j->x = arena_take(a, n, sizeof *j->x);
     j->dout = arena_take(a, n, sizeof *j->dout);
     j->grads = arena_take(a, j->g->table.size, sizeof *j->grads);
@@ -46,16 +49,37 @@ static void layout(struct job *j, struct arena *a)
     for (size_t k = 0; k < 5; k++)
         *narrow[k] = arena_take(a, n, sizeof(double));
     j->dqkv = arena_take(a, 3 * n, sizeof(double));
+    j->keep_mlp = arena_take(a, n, sizeof *j->keep_mlp);
+    j->keep_residual = arena_take(a, n, sizeof *j->keep_residual);
+    j->keep = arena_take(a, j->T * j->T, sizeof *j->keep);
     j->p = arena_take(a, j->T, sizeof *j->p);
     j->dp = arena_take(a, j->T, sizeof *j->dp);
-    j->dw = arena_take(a, 4 * C * C, sizeof *j->dw);
+    j->dw = arena_take(a, 4 * C * C + 4 * C, sizeof *j->dw);
+}
+
+/* As the block itself draws. */
+static struct dropout dropout_of(const struct job *j, enum rng_purpose purpose)
+{
+    return (struct dropout){
+        .p = j->pass.training ? j->g->config.dropout : 0,
+        .site = {.seed = j->pass.seed, .purpose = purpose, .step = j->pass.step, .layer = (uint32_t)j->layer},
+        .first_row = j->pass.first_row};
+}
+
+static void draw_mask(const struct job *j, real *mask, enum rng_purpose purpose)
+{
+    const size_t C = j->g->config.n_embd;
+    const struct dropout drop = dropout_of(j, purpose);
+    for (size_t k = 0; k < j->N * C; k++)
+        mask[k] = 1;
+    dropout_apply(&lane_alone, mask, &drop, j->B, j->T, C);
 }
 
 static void block_lane(const struct lane *lane, void *context)
 {
     const struct job *j = context;
     struct block_acts *a = &j->w->block[j->layer];
-    const struct block_pass p = {j->g, j->layer, 1, j->T, &gpt_evaluating, NULL};
+    const struct block_pass p = {j->g, j->layer, j->B, j->T, &j->pass, NULL};
     block_forward(lane, j->x, a, j->w, &p);
     lane_barrier(lane);
     block_backward(lane, j->x, a, j->w, j->grads, &p);
@@ -124,7 +148,7 @@ static void back_layernorm(struct job *j, double *dx, const double *dy, const re
 {
     const size_t C = j->g->config.n_embd;
     double terms = 0, left = 0;
-    for (size_t t = 0; t < j->T; t++) {
+    for (size_t t = 0; t < j->N; t++) {
         const real *x_t = x + t * C;
         double mean = 0, var = 0, g_mean = 0, gx_mean = 0;
         for (size_t c = 0; c < C; c++)
@@ -156,24 +180,28 @@ static double back_attention(const struct job *j, const real *qkv, size_t head, 
     const struct config *c = &j->g->config;
     const size_t C = c->n_embd, hs = c->head_size, T = j->T, at = head * hs;
     const double scale = 1 / sqrt((double)hs);
+    const struct dropout drop = dropout_of(j, RNG_DROP_ATTENTION);
     double blur = 0;
     terms[0] = terms[1] = terms[2] = 0;
-    for (size_t i = 0; i < T; i++) {
-        const size_t end = c->declared == ATTENTION_CAUSAL ? i + 1 : T;
-        const real *q = qkv + i * 3 * C + at;
-        const double *dy = j->datt + i * C + at;
-        double *dq = j->dqkv + i * 3 * C + at;
+    for (size_t row = 0; row < j->N; row++) {
+        const size_t b = row / T, i = row % T, end = c->declared == ATTENTION_CAUSAL ? i + 1 : T;
+        const real *q = qkv + row * 3 * C + at, *keys = qkv + b * T * 3 * C + C + at, *values = keys + C;
+        const double *dy = j->datt + row * C + at;
+        double *dq = j->dqkv + row * 3 * C + at, *dkeys = j->dqkv + b * T * 3 * C + C + at, *dvalues = dkeys + C;
         double m = -INFINITY, l = 0, mean = 0;
+        if (i == 0)
+            dropout_mask(j->keep, &drop, b, head, 0, T * T);
+        const real *keep = j->keep + i * T;
         for (size_t k = 0; k < end; k++) {
             double s = 0, size = 0, dp = 0;
             for (size_t n = 0; n < hs; n++) {
-                const double term = (double)q[n] * (double)qkv[k * 3 * C + C + at + n] * scale;
+                const double term = (double)q[n] * (double)keys[k * 3 * C + n] * scale;
                 s += term;
                 size += fabs(term);
-                dp += dy[n] * (double)qkv[k * 3 * C + 2 * C + at + n];
+                dp += dy[n] * (double)values[k * 3 * C + n];
             }
             j->p[k] = s;
-            j->dp[k] = dp;
+            j->dp[k] = dp * (double)keep[k];
             m = fmax(m, s);
             blur = fmax(blur, size);
         }
@@ -182,15 +210,15 @@ static double back_attention(const struct job *j, const real *qkv, size_t head, 
         for (size_t k = 0; k < end; k++)
             mean += (j->p[k] /= l) * j->dp[k];
         for (size_t k = 0; k < end; k++) {
-            const double ds = j->p[k] * (j->dp[k] - mean) * scale;
+            const double ds = j->p[k] * (j->dp[k] - mean) * scale, kept = j->p[k] * (double)keep[k];
             const double ds_size = j->p[k] * (fabs(j->dp[k]) + fabs(mean)) * scale;
             for (size_t n = 0; n < hs; n++) {
-                dq[n] += ds * (double)qkv[k * 3 * C + C + at + n];
-                j->dqkv[k * 3 * C + C + at + n] += ds * (double)q[n];
-                j->dqkv[k * 3 * C + 2 * C + at + n] += j->p[k] * dy[n];
-                terms[0] += pow(ds_size * (double)qkv[k * 3 * C + C + at + n], 2);
+                dq[n] += ds * (double)keys[k * 3 * C + n];
+                dkeys[k * 3 * C + n] += ds * (double)q[n];
+                dvalues[k * 3 * C + n] += kept * dy[n];
+                terms[0] += pow(ds_size * (double)keys[k * 3 * C + n], 2);
                 terms[1] += pow(ds_size * (double)q[n], 2);
-                terms[2] += pow(j->p[k] * dy[n], 2);
+                terms[2] += pow(kept * dy[n], 2);
             }
         }
     }
@@ -207,17 +235,43 @@ static void compare_linear(struct job *j, const char *operation, const real *fou
                            const real *a, const double *dy, size_t in, size_t out)
 {
     zero(j->dw, in * out);
-    for (size_t t = 0; t < j->T; t++)
+    for (size_t t = 0; t < j->N; t++)
         for (size_t i = 0; i < in; i++)
             for (size_t o = 0; o < out; o++)
                 j->dw[i * out + o] += (double)a[t * in + i] * dy[t * out + o];
     if (!same(j, found, j->dw, in, out, out))
         blame(j, operation, VERDICT_NOWHERE, "of the weights");
     zero(j->dw, out);
-    for (size_t t = 0; t < j->T; t++)
+    for (size_t t = 0; t < j->N; t++)
         for (size_t o = 0; o < out; o++)
             j->dw[o] += dy[t * out + o];
     if (found_bias && !same(j, found_bias, j->dw, 1, out, out))
+        blame(j, operation, VERDICT_NOWHERE, "of the bias");
+}
+
+/* forward: y = xhat gain + bias, so dgain = sum dy xhat, dbias = sum dy */
+static void compare_layernorm(struct job *j, const char *operation, const real *found, const real *found_bias,
+                              const real *x, const double *dy)
+{
+    const size_t C = j->g->config.n_embd;
+    double *const dgain = j->dw, *const dbias = j->dw + C;
+    zero(j->dw, 2 * C);
+    for (size_t t = 0; t < j->N; t++) {
+        const real *x_t = x + t * C;
+        double mean = 0, var = 0;
+        for (size_t c = 0; c < C; c++)
+            mean += (double)x_t[c] / (double)C;
+        for (size_t c = 0; c < C; c++)
+            var += ((double)x_t[c] - mean) * ((double)x_t[c] - mean) / (double)C;
+        const double rstd = 1 / sqrt(var + j->g->config.norm_epsilon);
+        for (size_t c = 0; c < C; c++) {
+            dgain[c] += dy[t * C + c] * ((double)x_t[c] - mean) * rstd;
+            dbias[c] += dy[t * C + c];
+        }
+    }
+    if (C > 2 && !same(j, found, dgain, 1, C, C)) /* of fewer channels xhat is rounding, or signs */
+        blame(j, operation, VERDICT_NOWHERE, "of the gain");
+    if (found_bias && !same(j, found_bias, dbias, 1, C, C))
         blame(j, operation, VERDICT_NOWHERE, "of the bias");
 }
 
@@ -225,18 +279,23 @@ static void compare_linear(struct job *j, const char *operation, const real *fou
 static bool compare_mlp(struct job *j, const struct block_params *p, const struct block_params *g,
                         const struct block_acts *a)
 {
-    const size_t C = j->g->config.n_embd, T = j->T;
-    for (size_t k = 0; k < T * C; k++)
+    const size_t C = j->g->config.n_embd, N = j->N;
+    double *const dbranch = j->dln1; /* not yet in use */
+    for (size_t k = 0; k < N * C; k++) {
         j->dmid[k] = (double)j->dout[k];
-    back_linear(j->dgelu, j->dmid, p->fc_out, T, 4 * C, C);
-    for (size_t k = 0; k < 4 * T * C; k++)
+        dbranch[k] = j->dmid[k] * (double)j->keep_mlp[k];
+    }
+    back_linear(j->dgelu, dbranch, p->fc_out, j->N, 4 * C, C);
+    for (size_t k = 0; k < 4 * N * C; k++)
         j->dfc[k] = j->dgelu[k] * gelu_slope((double)a->fc[k]);
-    compare_linear(j, "W_out", g->fc_out, g->fc_out_bias, a->gelu, j->dmid, 4 * C, C);
-    const bool right = same(j, j->w->dfc, j->dfc, T, 4 * C, 4 * C);
+    compare_linear(j, "W_out", g->fc_out, g->fc_out_bias, a->gelu, dbranch, 4 * C, C);
+    const bool right = same(j, j->w->dfc, j->dfc, N, 4 * C, 4 * C);
     if (!right)
         blame(j, "GELU", VERDICT_NOWHERE, "of its input");
     compare_linear(j, "W_fc", g->fc, g->fc_bias, a->ln2, j->dfc, C, 4 * C);
-    back_linear(j->dln2, j->dfc, p->fc, T, C, 4 * C);
+    back_linear(j->dln2, j->dfc, p->fc, j->N, C, 4 * C);
+    if (right)
+        compare_layernorm(j, "LayerNorm 2", g->ln2_gain, g->ln2_bias, a->mid, j->dln2);
     back_layernorm(j, j->dmid, j->dln2, a->mid, p->ln2_gain);
     return right;
 }
@@ -247,10 +306,13 @@ static void compare_attention(struct job *j, const struct block_params *p, const
 {
     static const char *const parts[] = {"of the queries", "of the keys", "of the values"};
     const struct config *c = &j->g->config;
-    const size_t C = c->n_embd, hs = c->head_size, T = j->T;
-    compare_linear(j, "W_O", g->proj, g->proj_bias, a->att, j->dmid, C, C);
-    back_linear(j->datt, j->dmid, p->proj, T, C, C);
-    zero(j->dqkv, 3 * T * C);
+    const size_t C = c->n_embd, hs = c->head_size, N = j->N;
+    double *const dbranch = j->dln1; /* not yet in use */
+    for (size_t k = 0; k < N * C; k++)
+        dbranch[k] = j->dmid[k] * (double)j->keep_residual[k];
+    compare_linear(j, "LayerNorm 2 or W_O", g->proj, g->proj_bias, a->att, dbranch, C, C);
+    back_linear(j->datt, dbranch, p->proj, N, C, C);
+    zero(j->dqkv, 3 * N * C);
     const double before = j->tolerance;
     double most = 0;
     bool right = true;
@@ -259,9 +321,9 @@ static void compare_attention(struct job *j, const struct block_params *p, const
         const double blur = back_attention(j, a->qkv, head, terms);
         for (size_t part = 0; part < 3; part++) {
             const size_t at = part * C + head * hs;
-            j->tolerance = before * (1 + blur) * fmax(1, sqrt(terms[part]) / length_of(j->dqkv + at, T, 3 * C, hs));
+            j->tolerance = before * (1 + blur) * fmax(1, sqrt(terms[part]) / length_of(j->dqkv + at, N, 3 * C, hs));
             most = fmax(most, j->tolerance);
-            if (same(j, j->w->dqkv + at, j->dqkv + at, T, 3 * C, hs))
+            if (same(j, j->w->dqkv + at, j->dqkv + at, N, 3 * C, hs))
                 continue;
             right = false;
             blame(j, "attention", head, parts[part]);
@@ -271,10 +333,11 @@ static void compare_attention(struct job *j, const struct block_params *p, const
     if (!right) /* what follows is built on it */
         return;
     compare_linear(j, "W_QKV", g->qkv, g->qkv_bias, a->ln1, j->dqkv, C, 3 * C);
-    back_linear(j->dln1, j->dqkv, p->qkv, T, C, 3 * C);
-    memcpy(j->dx, j->dmid, T * C * sizeof *j->dx);
+    back_linear(j->dln1, j->dqkv, p->qkv, j->N, C, 3 * C);
+    compare_layernorm(j, "LayerNorm 1", g->ln1_gain, g->ln1_bias, j->x, j->dln1);
+    memcpy(j->dx, j->dmid, N * C * sizeof *j->dx);
     back_layernorm(j, j->dx, j->dln1, j->x, p->ln1_gain);
-    if (!same(j, j->w->dres, j->dx, T, C, C))
+    if (!same(j, j->w->dres, j->dx, N, C, C))
         blame(j, "LayerNorm 1", VERDICT_NOWHERE, "of the block's input");
 }
 
@@ -282,7 +345,9 @@ static void check_block(struct job *j)
 {
     const struct block_params p = block_params(&j->g->table, j->g->params, j->layer),
                               g = block_params(&j->g->table, j->grads, j->layer);
-    const size_t n = j->T * j->g->config.n_embd;
+    const size_t n = j->N * j->g->config.n_embd;
+    draw_mask(j, j->keep_mlp, RNG_DROP_MLP);
+    draw_mask(j, j->keep_residual, RNG_DROP_RESIDUAL);
     memset(j->grads, 0, j->g->table.size * sizeof *j->grads);
     memcpy(j->w->dres, j->dout, n * sizeof *j->dout);
     team_run(j->w->threads, block_lane, j);
@@ -294,7 +359,9 @@ static void check_block(struct job *j)
 enum status derivative_check(struct verdict *v, const struct gpt *g, struct work *w, const bool *skip, uint64_t seed,
                              struct error *err)
 {
-    struct job j = {.v = v, .g = g, .w = w, .T = w->T < DERIVATIVE_LONGEST ? w->T : DERIVATIVE_LONGEST};
+    struct job j = {
+        .v = v, .g = g, .w = w, .B = w->B < 2 ? 1 : 2, .T = w->T < DERIVATIVE_LONGEST ? w->T : DERIVATIVE_LONGEST};
+    j.N = j.B * j.T;
     struct arena arena = {0};
     layout(&j, &arena);
     const enum status s = arena_place(&arena, err);
@@ -302,14 +369,18 @@ enum status derivative_check(struct verdict *v, const struct gpt *g, struct work
         return s;
     layout(&j, &arena);
     const struct rng_site site = {.seed = seed, .purpose = RNG_CHECK, .head = 8};
-    for (size_t k = 0; k < j.T * g->config.n_embd; k++) {
+    for (size_t k = 0; k < j.N * g->config.n_embd; k++) {
         j.x[k] = (real)rng_normal(&site, (uint32_t)(2 * k));
         j.dout[k] = (real)rng_normal(&site, (uint32_t)(2 * k + 1));
     }
     const size_t before = v->findings;
-    for (j.layer = 0; j.layer < g->config.n_layer; j.layer++)
-        if (!skip || !skip[j.layer])
-            check_block(&j);
+    /* As in evaluation, and where it differs, as in training: at another step, of later rows. */
+    for (int mode = 0; mode <= (g->config.dropout > 0) && v->findings == before; mode++) {
+        j.pass = (struct gpt_pass){.training = mode, .seed = seed, .step = 3, .first_row = 5};
+        for (j.layer = 0; j.layer < g->config.n_layer; j.layer++)
+            if (!skip || !skip[j.layer])
+                check_block(&j);
+    }
     arena_free(&arena);
     const char *rough = j.too_rough ? "; scores too large to judge some" : "";
     bool skipped = false;
