@@ -33,7 +33,10 @@ static enum status detect(struct verdict *v, const struct check_run *c, const st
                           const struct dataset *data, struct error *err)
 {
     const struct gpt *g = &saved->checkpoint.model;
-    const size_t T = g->config.block_size, rows = (c->quick ? SYMBOLS / 2 : SYMBOLS) / T, B = rows < 2 ? 2 : rows > 16 ? 16 : rows;
+    const size_t T = g->config.block_size, rows = (c->quick ? SYMBOLS / 2 : SYMBOLS) / T,
+                 B = rows < 2    ? 2
+                     : rows > 16 ? 16
+                                 : rows;
     struct work work;
     const int threads = c->threads ? (int)c->threads : team_cores();
     enum status s = work_create(&work, &g->config, B, T, true, threads, err);

@@ -71,39 +71,32 @@ static bool progress(void *context, size_t done, size_t total)
     return interrupt_pending();
 }
 
-/* A share as one character pair: " -" never could look, " ." never, "##" always, else percent. */
-static const char *share(char out[4], size_t part, size_t of)
+/* A share as one character: '#' always, '.' never, '-' could not look, else tens of percent. */
+static char share(size_t part, size_t of)
 {
-    if (of == 0)
-        return " -";
-    if (part == 0)
-        return " .";
-    if (part == of)
-        return "##";
-    snprintf(out, 4, "%2zu", 100 * part / of);
-    return out;
+    return of == 0 ? '-' : part == 0 ? '.' : part == of ? '#' : (char)('0' + 10 * part / of);
 }
 
 static void print_table(const struct recall *r)
 {
     printf("%-22s found  placed ", "fault");
     for (size_t c = 0; c < RECALL_COLUMNS; c++)
-        printf(" %c%c", 'a' + (int)c, c + 1 < RECALL_COLUMNS ? ' ' : '\n');
+        printf(" %c", 'a' + (int)c);
+    putchar('\n');
     for (size_t i = 0; i < catalogue_size; i++) {
         const struct recall_fault *f = &r->fault[i];
         if (f->models == 0)
             continue;
-        printf("%-22s %3zu %%   %3zu %%", f->entry->name, 100 * f->caught_by_any / f->models,
+        printf("%-22s %3zu %%   %3zu %% ", f->entry->name, 100 * f->caught_by_any / f->models,
                100 * f->located / f->models);
-        for (size_t c = 0; c < RECALL_COLUMNS; c++) {
-            char text[4];
-            printf(" %s", share(text, f->caught[c], f->trials[c]));
-        }
+        for (size_t c = 0; c < RECALL_COLUMNS; c++)
+            printf(" %c", share(f->caught[c], f->trials[c]));
         putchar('\n');
     }
-    printf("\n## always, a number: percent of the models, . never, - does not apply. Detectors:\n");
+    printf("\n# always, 1-9: tens of percent of the models, . never, - does not apply. Detectors:\n");
     for (size_t c = 0; c < RECALL_COLUMNS; c++)
-        printf("  %c %-11s%s", 'a' + (int)c, recall_column(c), c % 5 == 4 || c + 1 == RECALL_COLUMNS ? "\n" : "");
+        printf("%s%c %-11s%s", c % 5 == 0 ? "  " : " ", 'a' + (int)c, recall_column(c),
+               c % 5 == 4 || c + 1 == RECALL_COLUMNS ? "\n" : "");
 }
 
 static void print_text(const struct recall *r)

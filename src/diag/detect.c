@@ -22,11 +22,12 @@
 #include "diag/possible.h"
 #include "diag/scores.h"
 #include "diag/stress.h"
+#include "diag/trunk.h"
 #include "diag/windows.h"
 
-const char *const detect_names[DETECT_COUNT] = {"suffix",   "gradient", "blocks",  "definition", "backward", "loss",
-                                                "training", "batch",    "decode",  "generation", "margin",   "stress",
-                                                "uniform",  "entropy",  "targets", "overlap"};
+const char *const detect_names[DETECT_COUNT] = {"suffix", "gradient", "blocks",  "definition", "backward",   "trunk",
+                                                "loss",   "training", "batch",   "decode",     "generation", "margin",
+                                                "stress", "uniform",  "entropy", "targets",    "overlap"};
 
 #define CORPUS_SIZE 20000
 #define UNIFORM_SYMBOLS 4096
@@ -145,6 +146,11 @@ static enum status check_derivative(struct job *j, struct error *err)
     return derivative_check(j->v, &j->soft, j->d->w, j->undefined, j->d->seed, err);
 }
 
+static enum status check_trunk(struct job *j, struct error *err)
+{
+    return trunk_check(j->v, &j->soft, j->d->w, j->d->seed, err);
+}
+
 static enum status check_loss(struct job *j, struct error *err)
 {
     return lossgrad_check(j->v, j->d->g, j->d->w, j->tokens, j->targets, err);
@@ -231,10 +237,10 @@ static const struct detector {
     enum status (*run)(struct job *j, struct error *err);
     bool quick;
 } detectors[] = {
-    {check_leak, true},       {check_blocks, false}, {check_definition, false}, {check_derivative, false},
-    {check_loss, true},       {check_modes, false},  {check_batch, true},       {check_decode, true},
-    {check_generation, true}, {check_stress, false}, {check_uniform, false},    {check_entropy, false},
-    {check_windows, true},
+    {check_leak, true},     {check_blocks, false},    {check_definition, false}, {check_derivative, false},
+    {check_trunk, false},   {check_loss, true},       {check_modes, false},      {check_batch, true},
+    {check_decode, true},   {check_generation, true}, {check_stress, false},     {check_uniform, false},
+    {check_entropy, false}, {check_windows, true},
 };
 
 /* Windows of the validation part if it holds one, else of the train part, else random symbols. */

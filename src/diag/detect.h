@@ -5,6 +5,7 @@
  *     blocks      the same on every block alone, operation by operation, head by head, for small and huge changes
  *     definition  each operation is worked out again in double from its formula
  *     backward    each gradient of a block is worked out again in double from its formula
+ *     trunk       the whole backward pass is the blocks' put together, embeddings and output head included
  *     loss        loss and gradient are the cross-entropy of the targets
  *     training    a training pass without dropout gives evaluation's bits, every batch row the same logits
  *     batch       rows of a batch keep to themselves
@@ -42,7 +43,7 @@ struct detect {
 enum status detect_run(struct verdict *v, const struct detect *d, struct error *err);
 
 /* Names of the detectors, in the order above. */
-#define DETECT_COUNT 16
+#define DETECT_COUNT 17
 extern const char *const detect_names[DETECT_COUNT];
 
 #endif

@@ -9,6 +9,8 @@
 #include "base/team.h"
 #include "diag/batch.h"
 #include "diag/decoding.h"
+#include "diag/derivative.h"
+#include "diag/trunk.h"
 #include "diag/windows.h"
 #include "store/run.h"
 #include "train/evaluate.h"
@@ -113,6 +115,10 @@ static enum status check_surroundings(struct trainer *t, char *verdict, size_t s
         s = decoding_check(v, t->model, &t->work, 8, seed, err);
     if (!s)
         s = windows_check(v, t->data, t->work.T, seed, err);
+    if (!s && !t->leak.leak) /* a model that sees the future is not what its formulas say */
+        s = derivative_check(v, t->model, &t->work, NULL, seed, err);
+    if (!s && !t->leak.leak)
+        s = trunk_check(v, t->model, &t->work, seed, err);
     if (!s && v->findings > 0) {
         t->state->leaky = true;
         snprintf(verdict, size, "leak: %s: %s", v->finding[0].detector, v->finding[0].what);
