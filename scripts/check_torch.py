@@ -24,6 +24,8 @@ import traceback
 
 import torch
 
+LARGE = 1 << 24  # logits: more than these are not worked out where a few rows are asked for
+
 VOCABULARY = ("vocab_size", "n_vocab", "num_embeddings", "padded_vocab_size")
 CONTEXT = ("block_size", "n_positions", "max_position_embeddings", "n_ctx", "context_length", "max_seq_len",
            "max_seq_length", "max_sequence_length", "max_length", "seq_len", "context")
@@ -67,6 +69,7 @@ class Asked:
     def __init__(self, model, vocab_size=None, context=None, train=False, seed=0):
         self.model, self.train, self.seed = model, train, seed
         self.call = lambda model, ids: model(ids)
+        self.head, self.head_checked, self.wanted = None, False, None
         if isinstance(model, torch.nn.Module):
             model.train(train)
         parameters = getattr(model, "parameters", lambda: iter(()))
@@ -81,6 +84,35 @@ class Asked:
             if rows is None:
                 raise SystemExit("check_torch: the vocabulary's size cannot be told: add --vocab V")
             self.vocab_size = rows.shape[-1]
+        if isinstance(model, torch.nn.Module):
+            heads = [m for m in model.modules() if isinstance(m, torch.nn.Linear) and m.out_features == self.vocab_size]
+            if len(heads) == 1:
+                self.head = heads[0]
+                self.head.register_forward_pre_hook(self.cut)
+
+    def cut(self, _head, inputs):
+        """What goes into the output layer: only the wanted rows, when there are any."""
+        x = inputs[0]
+        return inputs if self.wanted is None else (x[..., torch.tensor(self.wanted, device=x.device), :], *inputs[1:])
+
+    def cut_logits(self, tokens, rows):
+        """Those rows out of a pass whose output layer saw no others, or None when it cannot be done."""
+        self.wanted = rows
+        try:
+            logits = self.rows_of(self.run(self.call, tokens), len(rows))
+        except Exception:  # the model wants all of them after its output layer
+            return None
+        finally:
+            self.wanted = None
+        return logits if logits is not None and logits.shape[0] == len(rows) else None
+
+    def head_is_last(self, tokens):
+        """Whether nothing after the output layer joins its rows: a short window's must not change when some are cut."""
+        tokens = tokens[:max(3, LARGE // self.vocab_size // 4)]
+        rows = [0, len(tokens) // 2]
+        every, some = self.rows_every(tokens)[rows], self.cut_logits(tokens, rows)
+        rounding = 16 * torch.finfo(every.dtype).eps
+        return some is not None and torch.allclose(some, every, rounding, rounding * max(1, every.abs().max().item()))
 
     def run(self, call, tokens):
         ids = torch.tensor([tokens], dtype=torch.long, device=self.device)
@@ -98,7 +130,22 @@ class Asked:
                     return rows
         return None
 
-    def logits(self, tokens):
+    def logits(self, tokens, rows):
+        """(rows, V), or (tokens, V) when rows is None."""
+        if rows is None:
+            return self.rows_every(tokens)
+        if self.head and len(tokens) * self.vocab_size > LARGE:
+            if not self.head_checked:
+                self.head_checked = True
+                if not self.head_is_last(tokens):
+                    self.head = None
+            logits = self.cut_logits(tokens, rows) if self.head else None
+            if logits is not None:
+                return logits
+        logits = self.rows_every(tokens)
+        return logits[torch.tensor(rows, device=logits.device)]
+
+    def rows_every(self, tokens):
         n = len(tokens)
         output = self.run(self.call, tokens)
         rows = self.rows_of(output, n)
@@ -119,13 +166,19 @@ class Asked:
         raise ValueError(f"the model returned {found}, expected logits of shape [1, {n}, {self.vocab_size}]")
 
 
+def as_json(logits):
+    """Nine digits tell every fp32 number from the next, and are written in a third of the time."""
+    if logits.dtype == torch.float64 or not torch.isfinite(logits).all():
+        return json.dumps({"logits": logits.double().tolist()})
+    row = "[" + ",".join(["%.9g"] * logits.shape[1]) + "]"
+    return '{"logits":[' + ",".join(row % tuple(values) for values in logits.tolist()) + "]}"
+
+
 def answer(asked, question):
+    """One line of JSON."""
     if "hello" in question:
-        return {"vocab_size": asked.vocab_size, "context": asked.context}
-    logits = asked.logits(question["tokens"])
-    if "rows" in question:
-        logits = logits[torch.tensor(question["rows"], device=logits.device)]
-    return {"logits": logits.double().cpu().tolist()}
+        return json.dumps({"vocab_size": asked.vocab_size, "context": asked.context})
+    return as_json(asked.logits(question["tokens"], question.get("rows")))
 
 
 def serve(model, vocab_size=None, context=None, train=False, seed=0, answers=None):
@@ -137,7 +190,7 @@ def serve(model, vocab_size=None, context=None, train=False, seed=0, answers=Non
     asked = Asked(model, vocab_size, context, train, seed)
     for line in sys.stdin:
         try:
-            text = json.dumps(answer(asked, json.loads(line)))
+            text = answer(asked, json.loads(line))
         except Exception as error:
             traceback.print_exc()
             text = json.dumps({"error": f"{type(error).__name__}: {error}"})
@@ -164,7 +217,13 @@ def load(place):
         spec.loader.exec_module(module)
     else:
         sys.path.insert(0, os.getcwd())
-        module = importlib.import_module(source)
+        try:
+            module = importlib.import_module(source)
+        except ModuleNotFoundError as error:
+            if not error.name or not (source + ".").startswith(error.name + "."):
+                raise
+            raise SystemExit(f"check_torch: there is no module {error.name} here or where Python looks: name a "
+                             "FILE.py:NAME, or run it where the package is") from None
     found = module
     for part in name.split("."):
         if not hasattr(found, part):
@@ -183,17 +242,31 @@ def load(place):
     return model
 
 
+def first_line(error):
+    return f"{type(error).__name__}: {error}".splitlines()[0][:160]
+
+
 def load_weights(model, path):
+    if not isinstance(model, torch.nn.Module):
+        raise SystemExit(f"check_torch: --weights needs a PyTorch module, found {type(model).__name__}")
+    if not os.path.isfile(path):
+        raise SystemExit(f"check_torch: there is no file {path}")
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
-    except TypeError:  # a PyTorch that does not know the word
-        state = torch.load(path, map_location="cpu")
+    except Exception as error:
+        raise SystemExit(f"check_torch: {path} is no state_dict as torch.save(model.state_dict(), FILE) writes it: "
+                         f"{first_line(error)}") from None
     for key in ("model", "state_dict", "model_state_dict"):
         if isinstance(state, dict) and isinstance(state.get(key), dict):
             state = state[key]
+    if not isinstance(state, dict) or not all(isinstance(name, str) for name in state):
+        raise SystemExit(f"check_torch: {path} holds a {type(state).__name__}, expected a state_dict")
     for prefix in ("_orig_mod.", "module."):  # torch.compile, DataParallel
         state = {name[len(prefix):] if name.startswith(prefix) else name: value for name, value in state.items()}
-    model.load_state_dict(state)
+    try:
+        model.load_state_dict(state)
+    except RuntimeError as error:
+        raise SystemExit(f"check_torch: {path} is of another model: {' '.join(str(error).split())[:220]}") from None
 
 
 def main():

@@ -37,11 +37,12 @@ static void learn_barred(struct blackbox *b, const double *row)
     }
 }
 
+/* Nine digits are enough to write an fp32 number, and are not the number: it is taken as fp32 first. */
 static void learn_precision(struct blackbox *b, double x)
 {
     b->largest = fmax(b->largest, fabs(x));
     int exponent;
-    const double mantissa = frexp(x, &exponent);
+    const double mantissa = frexp((double)(float)x, &exponent);
     while (b->bits < 24 && ldexp(mantissa, b->bits) != rint(ldexp(mantissa, b->bits)))
         b->bits = b->bits == 8 ? 11 : 24;
 }

@@ -43,7 +43,8 @@ static const size_t *choose_rows(struct chart *c)
     return s->rows;
 }
 
-/* Around each row its neighbours, and the same distance to both sides; then everything else. */
+/* Four that tell one ahead from more and from all; around each row its neighbours, and the same distance to both sides;
+ * then everything else. */
 static size_t choose_order(struct chart *c)
 {
     struct session *s = c->s;
@@ -51,7 +52,10 @@ static size_t choose_order(struct chart *c)
     size_t n = 0;
     if (!taken)
         return 0;
-    const size_t steps[] = {1, 2, 3, 8, 17, 4};
+    const size_t telling[] = {1, 2, c->n - 1, c->n / 2}, steps[] = {1, 2, 3, 8, 17, 4};
+    for (size_t k = 0; k < sizeof telling / sizeof *telling; k++)
+        if (telling[k] < c->n && !taken[telling[k]])
+            taken[c->order[n++] = telling[k]] = true;
     for (size_t k = 0; k < sizeof steps / sizeof *steps && !s->whole; k++)
         for (size_t r = 0; r < c->n_rows; r++)
             for (int side = 0; side < 2; side++) {
@@ -88,7 +92,7 @@ static enum status one_round(struct blackbox_chart *out, struct chart *c, struct
     session_random(s, s->tokens, c->n);
     enum status status = blackbox_ask(s->b, s->before, s->tokens, c->n, rows, c->n_rows, err);
     for (size_t k = 0; k < limit && status == STATUS_OK; k++) {
-        if (k >= 4 && session_late(s))
+        if (session_enough(s, k, 4, 4))
             break;
         const size_t j = c->order[k];
         session_show(s, "chart", k, limit);

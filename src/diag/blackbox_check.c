@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "diag/blackbox_chart.h"
 #include "diag/blackbox_loss.h"
 #include "diag/blackbox_session.h"
@@ -15,28 +16,29 @@
  * steps, gave 0.91 to 1.1 without any mask, and 0.02 to 0.68 with one head or one of several layers without. */
 #define PARTIAL_BELOW 0.8
 
-/* One answer of every row, or of the last rows_max; *n_rows tells how many. */
-static enum status ask_end(struct session *s, double *logp, const uint32_t *tokens, size_t n, size_t *n_rows,
+/* One answer of every row, or of the last `most`. */
+static enum status ask_end(struct session *s, double *logp, const uint32_t *tokens, size_t n, size_t most,
                            struct error *err)
 {
-    *n_rows = n < s->rows_max ? n : s->rows_max;
-    for (size_t k = 0; k < *n_rows; k++)
-        s->rows[k] = n - *n_rows + k;
-    return blackbox_ask(s->b, logp, tokens, n, *n_rows == n ? NULL : s->rows, *n_rows, err);
+    const size_t n_rows = n < most ? n : most;
+    for (size_t k = 0; k < n_rows; k++)
+        s->rows[k] = n - n_rows + k;
+    return blackbox_ask(s->b, logp, tokens, n, n_rows == n ? NULL : s->rows, n_rows, err);
 }
 
-/* Of the answer in s->after from this one. */
-static double largest_difference(const struct session *s, const double *answer, size_t n_rows)
+/* Of the answer in s->after from this one, both of rows_max rows. */
+static double largest_difference(const struct session *s, const double *answer)
 {
     double most = 0;
-    for (size_t k = 0; k < n_rows; k++)
+    for (size_t k = 0; k < s->rows_max; k++)
         most = fmax(most, session_difference(s, answer + k * s->b->V, s->after + k * s->b->V));
     return most;
 }
 
 /* --- can it be asked, and is it the same every time? --------------------------------------------------------- */
 
-static enum status check_lengths(struct session *s, struct error *err)
+/* one_row: the seconds that the shortest answer to a long question took. */
+static enum status check_lengths(struct session *s, double *one_row, struct error *err)
 {
     const size_t T = s->b->T, lengths[] = {T, T - 1, 2, 1};
     session_begin(s, 1);
@@ -44,9 +46,11 @@ static enum status check_lengths(struct session *s, struct error *err)
         const size_t n = lengths[k];
         if (n == 0 || n > T)
             continue;
-        size_t n_rows;
         session_random(s, s->tokens, n);
-        const enum status status = ask_end(s, s->before, s->tokens, n, &n_rows, err);
+        const double asked = clock_seconds();
+        const enum status status = ask_end(s, s->before, s->tokens, n, k == 0 ? s->rows_max : 1, err);
+        if (k == 1)
+            *one_row = clock_seconds() - asked;
         if (status == STATUS_INTERRUPTED || (status != STATUS_OK && k == 0))
             return status;
         if (status != STATUS_OK)
@@ -73,19 +77,22 @@ static enum status depends_on_others(double change, struct error *err)
 }
 
 /* kept becomes the answer to `first`. Random answers differ every time; a state that the question before has left shows
- * in the first answer alone. */
-static enum status check_repeat(struct session *s, const uint32_t *first, double *kept, struct error *err)
+ * in the first answer alone. By now the program has warmed up: what an answer costs decides how many are asked for. */
+static enum status check_repeat(struct session *s, const uint32_t *first, double *kept, double one_row,
+                                struct error *err)
 {
-    size_t n_rows;
+    const size_t T = s->b->T;
     double apart[2];
     session_begin(s, 1);
-    enum status status = ask_end(s, kept, first, s->b->T, &n_rows, err);
+    enum status status = ask_end(s, kept, first, T, s->rows_max, err);
+    if (status == STATUS_OK && session_pace(s, session_spent(s), one_row))
+        status = ask_end(s, kept, first, T, s->rows_max, err);
     for (int k = 0; k < 2 && status == STATUS_OK; k++) {
-        status = ask_end(s, s->after, first, s->b->T, &n_rows, err);
+        status = ask_end(s, s->after, first, T, s->rows_max, err);
         if (status != STATUS_OK)
             break;
-        apart[k] = largest_difference(s, kept, n_rows);
-        memcpy(kept, s->after, n_rows * s->b->V * sizeof *kept);
+        apart[k] = largest_difference(s, kept);
+        memcpy(kept, s->after, s->rows_max * s->b->V * sizeof *kept);
     }
     if (status != STATUS_OK)
         return status;
@@ -110,11 +117,10 @@ static enum status check_repeat(struct session *s, const uint32_t *first, double
 /* The first question again: its answer must be the one that was kept. */
 static enum status ask_again(struct session *s, const uint32_t *first, const double *kept, struct error *err)
 {
-    size_t n_rows;
-    const enum status status = ask_end(s, s->after, first, s->b->T, &n_rows, err);
+    const enum status status = ask_end(s, s->after, first, s->b->T, s->rows_max, err);
     if (status != STATUS_OK)
         return status;
-    const double change = largest_difference(s, kept, n_rows);
+    const double change = largest_difference(s, kept);
     return change > session_tolerance(s) ? depends_on_others(change, err) : STATUS_OK;
 }
 
@@ -122,13 +128,12 @@ static enum status ask_again(struct session *s, const uint32_t *first, const dou
 static enum status check_order(struct session *s, const uint32_t *first, const double *kept, struct error *err)
 {
     const size_t T = s->b->T, between[] = {T, T / 2, 1};
-    session_begin(s, 1);
-    size_t n_rows;
-    for (size_t k = 0; k < 3; k++) {
+    session_begin(s, 0.2);
+    for (size_t k = 0; k < 3 && !session_enough(s, k, 3, 1); k++) {
         if (between[k] == 0)
             continue;
         session_random(s, s->tokens, between[k]);
-        enum status status = ask_end(s, s->after, s->tokens, between[k], &n_rows, err);
+        enum status status = ask_end(s, s->after, s->tokens, between[k], s->rows_max, err);
         if (status == STATUS_OK)
             status = ask_again(s, first, kept, err);
         if (status != STATUS_OK)
@@ -157,8 +162,8 @@ static void say_suffix(const struct blackbox_suffix *f, const struct session *s,
             f->change, f->tried, f->possible);
     else
         verdict_say(s->v, "suffix", VERDICT_CLEAN, seconds,
-                    "%zu of %zu positions, and short windows: no answer before the change moved%s", f->tried,
-                    f->possible, s->noise > 0 ? " by more than the noise" : "");
+                    "%zu of %zu positions%s: no answer before the change moved%s", f->tried, f->possible,
+                    f->shorter ? ", and short windows" : "", s->noise > 0 ? " by more than the noise" : "");
 }
 
 /* What the strength suggests: a model of which only answers are seen shows no heads and no layers. */
@@ -241,10 +246,11 @@ static enum status look_for_leaks(struct session *s, struct error *err)
 
 static enum status check(struct session *s, uint32_t *first, double *kept, struct error *err)
 {
-    enum status status = check_lengths(s, err);
+    double one_row = 0;
+    enum status status = check_lengths(s, &one_row, err);
     session_random(s, first, s->b->T);
     if (status == STATUS_OK)
-        status = check_repeat(s, first, kept, err);
+        status = check_repeat(s, first, kept, one_row, err);
     if (status == STATUS_OK)
         status = check_order(s, first, kept, err);
     if (status != STATUS_OK)

@@ -24,7 +24,8 @@
 #include "diag/verdict.h"
 
 struct blackbox_options {
-    double seconds; /* for all questions; each detector asks a few in any case, and says how many */
+    double seconds; /* for all questions; each detector asks a few in any case, fewer and of fewer rows when the first
+                       answers were slow, and says how many */
     bool quick;     /* fewer questions, whatever the time */
     uint64_t seed;
     void (*progress)(void *context, const char *detector, size_t done, size_t of); /* NULL: none */

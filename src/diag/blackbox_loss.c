@@ -8,6 +8,7 @@
 #define STANDARD_ERRORS 4.0
 #define PREDICTIONS ((size_t)4096)
 #define QUICK_PREDICTIONS ((size_t)512)
+#define LEAST_PREDICTIONS ((size_t)64)
 #define WINDOWS ((size_t)64)
 #define PREFIXES ((size_t)256)
 #define QUICK_PREFIXES ((size_t)24)
@@ -94,7 +95,7 @@ static enum status generate(struct generation *g, struct session *s, const size_
         n = session_sort_rows(s, n);
     enum status status = blackbox_ask(s->b, s->before, s->tokens, T, s->whole ? NULL : s->rows, n, err);
     for (size_t k = 0; k < n && status == STATUS_OK; k++) {
-        if (g->worth.n >= 4 && session_late(s))
+        if (session_enough(s, g->worth.n, 4, 2))
             break;
         const size_t t = s->rows[k];
         session_show(s, "generation", k, n);
@@ -163,7 +164,7 @@ enum status blackbox_generation(struct session *s, const struct chart_shape *sha
     const size_t group = s->whole ? places : s->rows_max;
     enum status status = STATUS_OK;
     size_t begin = 0;
-    while (status == STATUS_OK && g.worth.n < most && (g.worth.n < 4 || !session_late(s))) {
+    while (status == STATUS_OK && g.worth.n < most && !session_enough(s, g.worth.n, 4, 2)) {
         const size_t left = places - begin, room = most - g.worth.n;
         size_t n = group < left ? group : left;
         n = n < room ? n : room;
@@ -179,7 +180,7 @@ enum status blackbox_uniform(struct session *s, struct error *err)
 {
     const size_t T = s->b->T, V = s->b->V, most = s->quick ? QUICK_PREDICTIONS : PREDICTIONS;
     struct sample loss = {0};
-    for (size_t k = 0; k < WINDOWS && loss.n < most && (loss.n < 64 || !session_late(s)); k++) {
+    for (size_t k = 0; k < WINDOWS && loss.n < most && !session_enough(s, loss.n, LEAST_PREDICTIONS, 0); k++) {
         session_show(s, "uniform", loss.n, most);
         session_random(s, s->tokens, T);
         size_t n = T - 1;
@@ -194,6 +195,13 @@ enum status blackbox_uniform(struct session *s, struct error *err)
             return status;
         for (size_t r = 0; r < n; r++)
             sample_add(&loss, -s->before[r * V + s->tokens[(s->whole ? r : s->rows[r]) + 1]]);
+    }
+    if (loss.n < LEAST_PREDICTIONS) {
+        verdict_say(s->v, "uniform", VERDICT_SKIPPED, session_spent(s),
+                    "answers are slow: there was time for %zu predictions on random tokens, and fewer than %zu prove "
+                    "nothing (a larger --max-time gives more)",
+                    loss.n, LEAST_PREDICTIONS);
+        return STATUS_OK;
     }
     const double least = log((double)s->b->n_allowed), mean = sample_mean(&loss), unsure = sample_error(&loss);
     const bool below = mean < least - STANDARD_ERRORS * unsure - BLACKBOX_WORTHLESS;

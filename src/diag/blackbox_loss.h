@@ -13,7 +13,7 @@ enum status blackbox_rows(struct session *s, struct error *err);
  * shape: what the chart has shown. T >= 2 (asserted). */
 enum status blackbox_generation(struct session *s, const struct chart_shape *shape, struct error *err);
 
-/* The loss on uniformly random tokens against ln V. */
+/* The loss on uniformly random tokens against ln V; skipped when answers are too slow for enough of them. */
 enum status blackbox_uniform(struct session *s, struct error *err);
 
 #endif

@@ -13,6 +13,9 @@
 #define SOME_NUMBERS ((size_t)1 << 15)
 #define ROWS_LEAST ((size_t)4)
 #define ROWS_MOST ((size_t)64)
+/* When answers are slow: an eighth of the rows, and these at least. The usual check asks so many questions or more. */
+#define ROWS_SLOW ((size_t)2)
+#define USUAL_QUESTIONS 80.0
 
 static size_t smaller(size_t a, size_t b)
 {
@@ -53,6 +56,16 @@ void session_close(struct session *s)
     s->before = s->after = NULL;
 }
 
+bool session_pace(struct session *s, double all_rows, double one_row)
+{
+    s->slow = all_rows * USUAL_QUESTIONS > s->seconds;
+    if (!s->slow || one_row > all_rows / 2 || s->rows_max <= ROWS_SLOW)
+        return false;
+    s->rows_max = s->rows_max / 8 < ROWS_SLOW ? ROWS_SLOW : s->rows_max / 8;
+    s->whole = false;
+    return true;
+}
+
 double session_tolerance(const struct session *s)
 {
     return fmax(BLACKBOX_WORTHLESS, 10 * s->noise);
@@ -67,6 +80,11 @@ void session_begin(struct session *s, double share)
 bool session_late(const struct session *s)
 {
     return clock_seconds() >= s->end;
+}
+
+bool session_enough(const struct session *s, size_t done, size_t least, size_t slow)
+{
+    return done >= (s->slow ? slow : least) && session_late(s);
 }
 
 double session_spent(const struct session *s)
@@ -123,16 +141,18 @@ static bool is_edge(size_t t, size_t first, size_t last)
 
 size_t session_spread(struct session *s, size_t first, size_t last)
 {
+    const size_t half = (first + (last - first) / 2) | 1, middle = half > last ? last : half;
     size_t n = 0, stride = 1;
+    s->places[n++] = middle;
     for (size_t t = first; t <= last; t++)
-        if (is_edge(t, first, last))
+        if (t != middle && is_edge(t, first, last))
             s->places[n++] = t;
     while (stride <= (last - first) / 2)
         stride *= 2;
     /* Multiples of the stride that are no multiples of twice it: each place in one round only. */
     for (size_t step = stride; step > 0; step /= 2)
         for (size_t k = step == stride ? 0 : step; k <= last - first; k += step == stride ? step : 2 * step)
-            if (!is_edge(first + k, first, last))
+            if (first + k != middle && !is_edge(first + k, first, last))
                 s->places[n++] = first + k;
     return n;
 }

@@ -21,6 +21,7 @@ struct session {
     void *context;
 
     /* Kept by session_*. */
+    bool slow;                  /* answers take so long that only what is needed to tell anything is asked */
     uint32_t draws;             /* random sequences so far */
     size_t rows_max;            /* rows of one answer */
     bool whole;                 /* an answer may be of every row, T of them; else rows_max of them are asked for */
@@ -36,12 +37,18 @@ struct session {
 enum status session_open(struct session *s, struct error *err);
 void session_close(struct session *s);
 
+/* What answers cost, in seconds: one of rows_max rows, and one of a single row. Sets s->slow; true when from now on
+ * rows_max is smaller, because it is the numbers that take the time. */
+bool session_pace(struct session *s, double all_rows, double one_row);
+
 /* A change that rounding and the noise between identical questions do not explain. */
 double session_tolerance(const struct session *s);
 
 /* A detector begins; it may go on until `share` of all the time is spent. */
 void session_begin(struct session *s, double share);
 bool session_late(const struct session *s);
+/* Its time is up, and it has done what it does in any case: `least`, or `slow` when answers are slow. */
+bool session_enough(const struct session *s, size_t done, size_t least, size_t slow);
 double session_spent(const struct session *s); /* seconds since it began */
 void session_show(const struct session *s, const char *detector, size_t done, size_t of);
 
@@ -54,8 +61,9 @@ uint32_t session_other(struct session *s, uint32_t token);
 /* changed = tokens, with every token from t on, or with `alone` the one at t, another one. */
 void session_change(struct session *s, size_t n, size_t t, bool alone);
 
-/* Fills s->places with all of first .. last, each once: those where mistakes show first (both ends, and both sides of
- * multiples of 16 and of powers of two), then the rest spread evenly. Returns how many. */
+/* Fills s->places with all of first .. last, each once: one in the middle and odd, which belongs to no edge of a block;
+ * those where mistakes show first (both ends, and both sides of multiples of 16 and of powers of two); then the rest
+ * spread evenly. Returns how many. */
 size_t session_spread(struct session *s, size_t first, size_t last);
 
 /* Sorts s->rows[0 .. n-1] and drops doubles; returns how many are left. */

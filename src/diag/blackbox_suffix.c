@@ -35,7 +35,6 @@ static enum status suffix_at(struct blackbox_suffix *f, struct session *s, size_
         status = blackbox_ask(s->b, s->after, s->changed, n, rows, n_rows, err);
     if (status != STATUS_OK)
         return status;
-    f->tried++;
     f->answers += n_rows;
     for (size_t k = 0; k < n_rows; k++) {
         const double change = session_difference(s, s->before + k * V, s->after + k * V);
@@ -62,15 +61,13 @@ enum status blackbox_suffix(struct blackbox_suffix *f, struct session *s, struct
         session_random(s, s->tokens, n);
         f->possible += k > 0 ? 0 : places;
         for (size_t p = 0; p < limit; p++) {
-            if (p >= 3 && session_late(s))
+            if (session_enough(s, p, 3, k > 0 ? 0 : 2))
                 break;
             session_show(s, "suffix", p, limit);
-            const size_t before = f->tried;
             const enum status status = suffix_at(f, s, n, s->places[p], p == 0, err);
             if (status != STATUS_OK)
                 return status;
-            if (k > 0)
-                f->tried = before;
+            ++*(k > 0 ? &f->shorter : &f->tried);
         }
     }
     return STATUS_OK;

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 
 #define SLICE 0.1 /* seconds between two looks at `interrupted` */
+#define PATIENCE 10 /* seconds for a program that has closed its pipes to end */
 #define READ_SIZE ((size_t)1 << 16)
 
 static void close_end(int *fd)
@@ -164,7 +165,12 @@ static enum status gone(struct child *c, const char *what, struct error *err)
     else
         snprintf(when, sizeof when, "without an answer");
     siginfo_t info;
-    const bool ended = has_ended(c, &info, 1);
+    bool ended = false; /* a Python with PyTorch in it takes seconds to end */
+    for (int k = 0; k < PATIENCE && !ended; k++) {
+        ended = has_ended(c, &info, 1);
+        if (!ended && c->interrupted && c->interrupted())
+            return fail(err, STATUS_INTERRUPTED, "interrupted");
+    }
     hear(c);
     if (!ended)
         fail(err, STATUS_READ, "the program closed its standard %s %s, and runs on", what, when);

@@ -85,6 +85,31 @@ Test(blackbox_session, asks_for_everything_or_for_a_few_rows_of_a_large_vocabula
     }
 }
 
+/* Slow answers are few; they are smaller only where it is their numbers that take the time. */
+Test(blackbox_session, what_an_answer_costs_sets_the_pace)
+{
+    const struct {
+        double seconds, all_rows, one_row;
+        size_t rows;
+        bool slow;
+    } cases[] = {{60, 0.1, 0.01, 64, false}, {60, 5, 4.9, 64, true}, {60, 5, 0.1, 8, true}, {1, 0.1, 0.01, 8, true}};
+    for (size_t i = 0; i < 4; i++) {
+        struct puppet p;
+        struct error err;
+        puppet_make(&p, 9, 64, puppet_causal);
+        struct session s = {.b = &p.box, .seconds = cases[i].seconds};
+        cr_assert_eq(session_open(&s, &err), STATUS_OK);
+        cr_assert_eq(session_pace(&s, cases[i].all_rows, cases[i].one_row), cases[i].rows < 64, "%zu", i);
+        cr_assert_eq(s.rows_max, cases[i].rows, "%zu: %zu", i, s.rows_max);
+        cr_assert_eq(s.slow, cases[i].slow, "%zu", i);
+        s.end = 0; /* late */
+        cr_assert_eq(session_enough(&s, 2, 3, 2), s.slow);
+        cr_assert(session_enough(&s, 3, 3, 2) && !session_enough(&s, 1, 3, 2));
+        session_close(&s);
+        puppet_free(&p);
+    }
+}
+
 Test(blackbox_session, rows_are_sorted_without_doubles_and_differences_pass_over_the_barred)
 {
     struct puppet p;
