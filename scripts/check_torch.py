@@ -177,7 +177,8 @@ def as_json(logits):
 def answer(asked, question):
     """One line of JSON."""
     if "hello" in question:
-        return json.dumps({"vocab_size": asked.vocab_size, "context": asked.context})
+        # in training mode the random numbers follow the shape: another length has other dropout
+        return json.dumps({"vocab_size": asked.vocab_size, "context": asked.context, "one_length": asked.train})
     return as_json(asked.logits(question["tokens"], question.get("rows")))
 
 

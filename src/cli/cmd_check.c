@@ -44,7 +44,7 @@ static const struct option_spec options_table[] = {
      .metavar = "SECONDS",
      .fallback = "60",
      .range = OPTION_ABOVE(0),
-     .help = "with --exec: how long to go on asking; a few questions of each kind are asked in any case"},
+     .help = "with --exec: how long to go on asking; a few questions of each kind, 27 or so, are asked in any case"},
     {.name = "seed",
      .type = OPTION_SEED,
      .offset = offsetof(struct settings, seed),
@@ -181,7 +181,7 @@ const struct command cmd_check = {
         "1, "
         "1 to T of them. Answering all rows when some are asked for is allowed, and slower. A program that cannot "
         "answer may "
-        "say {\"error\":\"why\"}. A symbol that can never come may have -Infinity in every row. scripts/check_torch.py "
+        "say {\"error\":\"why\"}. A symbol that can never come may have -Infinity in every row. A program whose dropout is on adds \"one_length\":true to its sizes, and its answers to different lengths are not compared. scripts/check_torch.py "
         "and scripts/check_transformers.py are such programs.\n\n"
         "The exit status is 0 when no leak was found, 3 when one was, and 1 when the program could not be checked: it "
         "crashed, hung, answered nonsense, NaN, or something else each time.",

@@ -26,16 +26,20 @@ static enum status greet(struct exec_model *m, struct error *err)
 {
     char *answer;
     size_t length, V, T;
+    bool one_length;
     enum status s = child_ask(&m->child, PROTOCOL_HELLO, strlen(PROTOCOL_HELLO), &answer, &length, err);
     if (s == STATUS_OK)
-        s = protocol_read_hello(&V, &T, answer, length, err);
+        s = protocol_read_hello(&V, &T, &one_length, answer, length, err);
     if (s == STATUS_OK)
         s = blackbox_open(&m->blackbox, V, T, err);
     if (s != STATUS_OK && s != STATUS_INTERRUPTED)
         fail_within(err, s, "the first question, {\"hello\":1}");
+    if (s != STATUS_OK)
+        return s;
     m->blackbox.ask = ask;
     m->blackbox.self = m;
-    return s;
+    m->blackbox.one_length = one_length;
+    return STATUS_OK;
 }
 
 enum status exec_model_start(struct exec_model *m, const char *command, double timeout, bool (*interrupted)(void),

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#define HOPELESS 1e4 /* nats below the best: a symbol barred by a large number, whose size says nothing of the model */
+
 enum status blackbox_open(struct blackbox *b, size_t V, size_t T, struct error *err)
 {
     *b = (struct blackbox){.V = V, .T = T, .bits = 8};
@@ -40,7 +42,6 @@ static void learn_barred(struct blackbox *b, const double *row)
 /* Nine digits are enough to write an fp32 number, and are not the number: it is taken as fp32 first. */
 static void learn_precision(struct blackbox *b, double x)
 {
-    b->largest = fmax(b->largest, fabs(x));
     int exponent;
     const double mantissa = frexp((double)(float)x, &exponent);
     while (b->bits < 24 && ldexp(mantissa, b->bits) != rint(ldexp(mantissa, b->bits)))
@@ -69,6 +70,8 @@ static enum status normalise(struct blackbox *b, double *row, size_t t, struct e
     for (size_t v = 0; v < b->V; v++)
         if (!b->barred[v]) {
             learn_precision(b, row[v]);
+            if (max - row[v] < HOPELESS)
+                b->largest = fmax(b->largest, fabs(row[v]));
             sum += exp(row[v] - max);
         }
     const double lse = max + log(sum);

@@ -17,12 +17,14 @@ struct blackbox {
                        struct error *err);
     void *self;
 
+    bool one_length; /* answers to questions of different lengths are not to be compared: its dropout is on */
+
     /* Kept by blackbox_ask. */
     bool *barred;      /* (V): symbols that can never come, because their logit is -infinity in every row */
     uint32_t *allowed; /* the others, ascending; unknown before the first answer */
     size_t n_allowed;
     size_t questions;
-    double largest; /* |logit| */
+    double largest; /* |logit|, of symbols that are not as good as barred */
     int bits;       /* that every logit so far could be written with: 8 (bfloat16), 11 (half precision), else 24 */
 };
 

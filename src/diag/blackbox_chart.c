@@ -43,7 +43,7 @@ static const size_t *choose_rows(struct chart *c)
     return s->rows;
 }
 
-/* Four that tell one ahead from more and from all; around each row its neighbours, and the same distance to both sides;
+/* A few that tell one ahead from more and from all, odd ones, so that rows stand halfway between two; around each row its neighbours, and the same distance to both sides;
  * then everything else. */
 static size_t choose_order(struct chart *c)
 {
@@ -52,7 +52,7 @@ static size_t choose_order(struct chart *c)
     size_t n = 0;
     if (!taken)
         return 0;
-    const size_t telling[] = {1, 2, c->n - 1, c->n / 2}, steps[] = {1, 2, 3, 8, 17, 4};
+    const size_t telling[] = {1, 2, (c->n - 2) | 1, (c->n / 2) | 1, (c->n / 4) | 1}, steps[] = {1, 2, 3, 8, 17, 4};
     for (size_t k = 0; k < sizeof telling / sizeof *telling; k++)
         if (telling[k] < c->n && !taken[telling[k]])
             taken[c->order[n++] = telling[k]] = true;
@@ -92,7 +92,7 @@ static enum status one_round(struct blackbox_chart *out, struct chart *c, struct
     session_random(s, s->tokens, c->n);
     enum status status = blackbox_ask(s->b, s->before, s->tokens, c->n, rows, c->n_rows, err);
     for (size_t k = 0; k < limit && status == STATUS_OK; k++) {
-        if (session_enough(s, k, 4, 4))
+        if (session_enough(s, k, 5, 5))
             break;
         const size_t j = c->order[k];
         session_show(s, "chart", k, limit);
@@ -184,6 +184,10 @@ static void judge(struct blackbox_chart *out, const struct chart *c)
             out->cells += c->cells[i * n + j] != CHART_UNTRIED;
             out->seen += c->cells[i * n + j] == CHART_SEES;
         }
+    out->backwards = out->seen > 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < i; j++)
+            out->backwards = out->backwards && c->cells[i * n + j] != CHART_SEES;
     out->shape = chart_judge(c->cells, n);
     if (out->shape.pattern == CHART_UP_TO_AHEAD || out->shape.pattern == CHART_SOME)
         unchain(out, c);

@@ -8,6 +8,7 @@
 struct blackbox_chart {
     struct chart_shape shape;
     size_t chained; /* not 0: the shape is +1 in each layer, which reaches this far through several of them */
+    bool backwards; /* later positions are seen, and no earlier ones */
     size_t n;       /* positions of the window */
     size_t questions;
     size_t cells;    /* pairs of a position and a later one that were tried ... */

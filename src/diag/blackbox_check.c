@@ -51,7 +51,7 @@ static enum status check_lengths(struct session *s, double *one_row, struct erro
         const enum status status = ask_end(s, s->before, s->tokens, n, k == 0 ? s->rows_max : 1, err);
         if (k == 1)
             *one_row = clock_seconds() - asked;
-        if (status == STATUS_INTERRUPTED || (status != STATUS_OK && k == 0))
+        if (status != STATUS_OK && (k == 0 || status != STATUS_FORMAT))
             return status;
         if (status != STATUS_OK)
             return fail_within(err, status,
@@ -171,7 +171,9 @@ static void strength_words(char *out, size_t size, const struct blackbox_chart *
 {
     const bool all = c->shape.pattern == CHART_ALL_FUTURE;
     out[0] = '\0';
-    if (c->strength < PARTIAL_BELOW)
+    if (c->backwards)
+        snprintf(out, size, "; no earlier token moves anything, as when the mask is transposed");
+    else if (c->strength < PARTIAL_BELOW)
         snprintf(out, size,
                  "; partial: a later token moves the answer %.2g times as much as an earlier one, as when one head or "
                  "one layer %s and the others are right",

@@ -159,6 +159,11 @@ enum status blackbox_generation(struct session *s, const struct chart_shape *sha
 {
     assert(s->b->T >= 2);
     struct generation g = {.change = 0};
+    if (s->b->one_length) {
+        verdict_say(s->v, "generation", VERDICT_SKIPPED, 0,
+                    "the program says that its answers to different lengths cannot be compared (dropout is on)");
+        return STATUS_OK;
+    }
     const size_t places = session_spread(s, 0, s->b->T - 2), wanted = s->quick ? QUICK_PREFIXES : PREFIXES;
     const size_t most = wanted < 4 * places ? wanted : 4 * places;
     const size_t group = s->whole ? places : s->rows_max;

@@ -55,7 +55,8 @@ static enum status read_size(size_t *out, const json_t *object, const char *key,
     return STATUS_OK;
 }
 
-enum status protocol_read_hello(size_t *V, size_t *T, const char *line, size_t length, struct error *err)
+enum status protocol_read_hello(size_t *V, size_t *T, bool *one_length, const char *line, size_t length,
+                                struct error *err)
 {
     json_t *object = json_loadb(line, length, 0, NULL);
     if (!json_is_object(object)) {
@@ -67,6 +68,7 @@ enum status protocol_read_hello(size_t *V, size_t *T, const char *line, size_t l
                                          : read_size(V, object, "vocab_size", err);
     if (s == STATUS_OK)
         s = read_size(T, object, "context", err);
+    *one_length = json_is_true(json_object_get(object, "one_length"));
     json_decref(object);
     return s;
 }

@@ -1,6 +1,7 @@
 /* The lines in which a program that holds a model is asked: one JSON object each way.
  *
- *   {"hello":1}                          {"vocab_size":V,"context":T}
+ *   {"hello":1}                          {"vocab_size":V,"context":T}     with "one_length":true where answers to
+ *                                        questions of different lengths cannot be compared
  *   {"tokens":[...]}                     {"logits":[[...],...]}     a row of V numbers for each token
  *   {"tokens":[...],"rows":[...]}        the same, of those rows only (or of all: the rest is passed over)
  *   any                                  {"error":"words"}          the program gives up, and says why
@@ -10,6 +11,7 @@
 #ifndef DIAG_PROTOCOL_H
 #define DIAG_PROTOCOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,7 +21,7 @@
 #define PROTOCOL_LARGEST ((size_t)1 << 24) /* the largest vocabulary and the longest context that are believed */
 
 /* STATUS_FORMAT when the line is anything but the answer to PROTOCOL_HELLO. */
-enum status protocol_read_hello(size_t *V, size_t *T, const char *line, size_t length, struct error *err);
+enum status protocol_read_hello(size_t *V, size_t *T, bool *one_length, const char *line, size_t length, struct error *err);
 
 /* A question about n tokens, with its newline; to be freed. rows NULL: all of them. NULL when memory is refused. */
 char *protocol_question(size_t *length, const uint32_t *tokens, size_t n, const size_t *rows, size_t n_rows);

@@ -263,6 +263,9 @@ enum status child_ask(struct child *c, const char *question, size_t n, char **an
         if (c->interrupted && c->interrupted())
             return fail(err, STATUS_INTERRUPTED, "interrupted");
         if (left <= 0) {
+            siginfo_t info;
+            if (has_ended(c, &info, 0)) /* and what it has started keeps its pipes open */
+                return gone(c, "output", err);
             hear(c);
             fail(err, STATUS_READ, "the program has not answered within %g s%s", c->timeout,
                  sent < n      ? ": it does not read its standard input"

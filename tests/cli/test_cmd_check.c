@@ -78,6 +78,7 @@ Test(cmd_check, broken_programs_are_told_apart)
     } cases[] = {
         {"sleep 1000", "has not answered within 0.5 s"},
         {HELLO "read x; sleep 1000", "question 1 (4 tokens): the program has not answered within 0.5 s"},
+        {"sleep 10 & exit 6", "exited with status 6 without an answer"},
         {"exit 4", "exited with status 4 without an answer"},
         {HELLO "read x; echo 'out of memory' >&2; exit 1", "standard error: out of memory"},
         {HELLO "read x; printf '{\"logits\":[[1,'; exit 0", "in the middle of an answer"},
@@ -97,7 +98,7 @@ Test(cmd_check, broken_programs_are_told_apart)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct program p;
-        PROGRAM(&p, "check", "--timeout", i < 2 ? "0.5" : "20", "--exec", cases[i].command);
+        PROGRAM(&p, "check", "--timeout", i < 3 ? "0.5" : "20", "--exec", cases[i].command);
         program_expect_refused(&p, 1, cases[i].words);
         program_free(&p);
     }

@@ -68,6 +68,18 @@ Test(blackbox_chart, names_each_pattern_and_its_strength)
         }
 }
 
+static double transposed(size_t i, size_t j, size_t n)
+{
+    return j >= i ? 1 / (double)(n - i) : 0;
+}
+
+Test(blackbox_chart, a_transposed_mask_sees_no_earlier_token)
+{
+    const struct blackbox_chart c = chart(11, 50, transposed);
+    cr_assert_eq(c.shape.pattern, CHART_ALL_FUTURE);
+    cr_assert(c.backwards && !chart(11, 50, puppet_blind).backwards && !chart(11, 50, puppet_causal).backwards);
+}
+
 Test(blackbox_chart, a_context_of_two_has_one_cell)
 {
     cr_assert_eq(chart(5, 2, puppet_causal).shape.pattern, CHART_CAUSAL);

@@ -67,6 +67,12 @@ Test(blackbox_loss, a_dependence_on_the_length_is_told_from_low_precision)
     expect(&s, VERDICT_FOUND, 1);
     cr_assert(strstr(s.v->finding[0].what, "how many tokens follow"), "%s", s.v->finding[0].what);
     puppet_close(&s);
+    p.box.one_length = true; /* it says so itself */
+    puppet_open(&s, &p);
+    cr_assert_eq(blackbox_generation(&s, &causal, &err), STATUS_OK, "%s", err.message);
+    expect(&s, VERDICT_SKIPPED, 0);
+    puppet_close(&s);
+    p.box.one_length = false;
     p.counts_length = false;
     p.step = 1.0 / 64; /* rounding that differs from length to length, in bfloat16's steps */
     puppet_open(&s, &p);

@@ -9,7 +9,8 @@
 
 static enum status hello(size_t *vocabulary, size_t *context, const char *line, struct error *err)
 {
-    return protocol_read_hello(vocabulary, context, line, strlen(line), err);
+    bool one_length;
+    return protocol_read_hello(vocabulary, context, &one_length, line, strlen(line), err);
 }
 
 Test(protocol, greeting_gives_the_sizes)
@@ -18,6 +19,13 @@ Test(protocol, greeting_gives_the_sizes)
     struct error err;
     cr_assert_eq(hello(&v, &t, " {\"context\": 64, \"vocab_size\": 65, \"name\": \"x\"} ", &err), STATUS_OK);
     cr_assert(v == 65 && t == 64);
+    for (int said = 0; said < 2; said++) {
+        const char *const line = said ? "{\"context\":4,\"vocab_size\":5,\"one_length\":true}"
+                                      : "{\"context\":4,\"vocab_size\":5,\"one_length\":false}";
+        bool one_length;
+        cr_assert_eq(protocol_read_hello(&v, &t, &one_length, line, strlen(line), &err), STATUS_OK);
+        cr_assert_eq(one_length, said);
+    }
 }
 
 Test(protocol, greetings_that_make_no_sense_say_why)
