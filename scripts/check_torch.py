@@ -232,6 +232,8 @@ def load(place):
         found = getattr(found, part)
     if isinstance(found, torch.nn.Module):
         return found
+    if not callable(found):
+        raise SystemExit(f"check_torch: {name} is {type(found).__name__}, expected a PyTorch module or what returns one")
     try:
         inspect.signature(found).bind()
     except (TypeError, ValueError):
@@ -243,10 +245,6 @@ def load(place):
     return model
 
 
-def first_line(error):
-    return f"{type(error).__name__}: {error}".splitlines()[0][:160]
-
-
 def load_weights(model, path):
     if not isinstance(model, torch.nn.Module):
         raise SystemExit(f"check_torch: --weights needs a PyTorch module, found {type(model).__name__}")
@@ -255,8 +253,8 @@ def load_weights(model, path):
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
-        raise SystemExit(f"check_torch: {path} is no state_dict as torch.save(model.state_dict(), FILE) writes it: "
-                         f"{first_line(error)}") from None
+        raise SystemExit(f"check_torch: {path} is no state_dict as torch.save(model.state_dict(), FILE) writes it "
+                         f"({type(error).__name__})") from None
     for key in ("model", "state_dict", "model_state_dict"):
         if isinstance(state, dict) and isinstance(state.get(key), dict):
             state = state[key]
@@ -270,12 +268,19 @@ def load_weights(model, path):
         raise SystemExit(f"check_torch: {path} is of another model: {' '.join(str(error).split())[:220]}") from None
 
 
+def positive(text):
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"found {text}, expected 1 or more")
+    return number
+
+
 def main():
     parser = argparse.ArgumentParser(description="Answers nopeek's questions about a PyTorch model.")
     parser.add_argument("model", metavar="FILE.py:NAME", help="or package.module:NAME: a module, or what returns one")
     parser.add_argument("--weights", metavar="FILE", help="a state_dict to load, as torch.save writes it")
-    parser.add_argument("--context", type=int, metavar="T", help="the most tokens it takes")
-    parser.add_argument("--vocab", type=int, metavar="V", help="size of the vocabulary")
+    parser.add_argument("--context", type=positive, metavar="T", help="the most tokens it takes")
+    parser.add_argument("--vocab", type=positive, metavar="V", help="size of the vocabulary")
     parser.add_argument("--train", action="store_true", help="check it in training mode, dropout included")
     parser.add_argument("--seed", type=int, default=0, help="of torch's random numbers (default 0)")
     options = parser.parse_args()

@@ -17,7 +17,7 @@ LONGEST = 1024  # by itself no question is longer, however long the model's cont
 def main():
     parser = argparse.ArgumentParser(description="Answers nopeek's questions about a model in a folder.")
     parser.add_argument("folder", metavar="FOLDER", help="with config.json and weights")
-    parser.add_argument("--context", type=int, metavar="T", help=f"the most tokens to ask about (default: the model's own, "
+    parser.add_argument("--context", type=check_torch.positive, metavar="T", help=f"the most tokens to ask about (default: the model's own, "
                         f"up to {LONGEST})")
     parser.add_argument("--train", action="store_true", help="check it in training mode, dropout included")
     parser.add_argument("--seed", type=int, default=0, help="of torch's random numbers (default 0)")

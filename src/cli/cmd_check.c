@@ -181,7 +181,9 @@ const struct command cmd_check = {
         "1, "
         "1 to T of them. Answering all rows when some are asked for is allowed, and slower. A program that cannot "
         "answer may "
-        "say {\"error\":\"why\"}. A symbol that can never come may have -Infinity in every row. A program whose dropout is on adds \"one_length\":true to its sizes, and its answers to different lengths are not compared. scripts/check_torch.py "
+        "say {\"error\":\"why\"}. A symbol that can never come may have -Infinity in every row. A program whose "
+        "dropout is on adds \"one_length\":true to its sizes, and its answers to different lengths are not compared. "
+        "scripts/check_torch.py "
         "and scripts/check_transformers.py are such programs.\n\n"
         "The exit status is 0 when no leak was found, 3 when one was, and 1 when the program could not be checked: it "
         "crashed, hung, answered nonsense, NaN, or something else each time.",

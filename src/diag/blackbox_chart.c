@@ -43,8 +43,8 @@ static const size_t *choose_rows(struct chart *c)
     return s->rows;
 }
 
-/* A few that tell one ahead from more and from all, odd ones, so that rows stand halfway between two; around each row its neighbours, and the same distance to both sides;
- * then everything else. */
+/* A few that tell one ahead from more and from all, odd ones, so that rows stand halfway between two; around each row
+ * its neighbours, and the same distance to both sides; then everything else. */
 static size_t choose_order(struct chart *c)
 {
     struct session *s = c->s;

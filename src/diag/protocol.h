@@ -21,7 +21,8 @@
 #define PROTOCOL_LARGEST ((size_t)1 << 24) /* the largest vocabulary and the longest context that are believed */
 
 /* STATUS_FORMAT when the line is anything but the answer to PROTOCOL_HELLO. */
-enum status protocol_read_hello(size_t *V, size_t *T, bool *one_length, const char *line, size_t length, struct error *err);
+enum status protocol_read_hello(size_t *V, size_t *T, bool *one_length, const char *line, size_t length,
+                                struct error *err);
 
 /* A question about n tokens, with its newline; to be freed. rows NULL: all of them. NULL when memory is refused. */
 char *protocol_question(size_t *length, const uint32_t *tokens, size_t n, const size_t *rows, size_t n_rows);

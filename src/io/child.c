@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 
-#define SLICE 0.1 /* seconds between two looks at `interrupted` */
+#define SLICE 0.1   /* seconds between two looks at `interrupted` */
 #define PATIENCE 10 /* seconds for a program that has closed its pipes to end */
 #define READ_SIZE ((size_t)1 << 16)
 
