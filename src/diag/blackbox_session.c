@@ -32,7 +32,7 @@ enum status session_open(struct session *s, struct error *err)
     const bool fits = checked_mul(&numbers, s->rows_max, V);
     s->tokens = calloc(T, sizeof *s->tokens);
     s->changed = calloc(T, sizeof *s->changed);
-    s->rows = calloc(T, sizeof *s->rows);
+    s->rows = calloc(T < 3 ? 3 : T, sizeof *s->rows); /* doubles are dropped after they were chosen */
     s->places = calloc(T, sizeof *s->places);
     s->before = fits ? calloc(numbers, sizeof *s->before) : NULL;
     s->after = fits ? calloc(numbers, sizeof *s->after) : NULL;

@@ -27,7 +27,7 @@ struct session {
     bool whole;                 /* an answer may be of every row, T of them; else rows_max of them are asked for */
     uint32_t *tokens, *changed; /* (T) */
     double *before, *after;     /* (rows_max,V), log-probabilities */
-    size_t *rows;               /* (T) ascending */
+    size_t *rows;               /* (T), or 3 when T is less; ascending */
     size_t *places;             /* (T) */
     double noise;               /* nats: the most by which two answers to one question differed */
     double begin, end, started; /* of the whole check; of the detector that runs */

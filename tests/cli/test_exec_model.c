@@ -37,7 +37,7 @@ Test(exec_model, that_does_not_greet_is_stopped)
 {
     struct exec_model m;
     struct error err;
-    cr_assert_eq(exec_model_start(&m, "echo hello", 20, NULL, &err), STATUS_FORMAT);
+    cr_assert_eq(exec_model_start(&m, "read x; echo hello", 20, NULL, &err), STATUS_FORMAT);
     cr_assert(strstr(err.message, "the first question, {\"hello\":1}: found a line that is no JSON object, \"hello\""),
               "%s", err.message);
     cr_assert_eq(m.child.pid, 0);
