@@ -3,8 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define HOPELESS 1e4 /* nats below the best: a symbol barred by a large number, whose size says nothing of the model   \
-                      */
+#define HOPELESS                                                                                                       \
+    1e4 /* nats below the best: a symbol barred by a large number, whose size says nothing of the model                \
+         */
 
 enum status blackbox_open(struct blackbox *b, size_t V, size_t T, struct error *err)
 {
