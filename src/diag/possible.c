@@ -8,6 +8,7 @@
 #include "text/corpus.h"
 
 #define STANDARD_ERRORS 4
+#define ROUNDING 1e-5 /* where every loss is the same, the standard error says nothing */
 
 /* Mean of loss less what is possible, by windows: symbols within one hang together, windows less so. */
 struct excess {
@@ -40,7 +41,7 @@ static enum status judge(struct verdict *v, const char *detector, const struct e
     const double mean = excess_mean(e), error = excess_error(e);
     if (!isfinite(mean))
         return fail(err, STATUS_NONFINITE, "check: the loss is not finite: the weights are spoiled");
-    const bool below = mean < -STANDARD_ERRORS * error;
+    const bool below = mean < -STANDARD_ERRORS * error - ROUNDING;
     verdict_say(v, detector, below ? VERDICT_FOUND : VERDICT_CLEAN, 0,
                 "%zu symbols: loss %.4f, %s %.4f; difference %+.4f, standard error %.4f", e->symbols, possible + mean,
                 of, possible, mean, error);
