@@ -47,6 +47,8 @@ static enum status detect(struct verdict *v, const struct check_run *c, const st
                              .data = data,
                              .tokenizer = &saved->checkpoint.tokenizer,
                              .seed = c->seed,
+                             .stop = c->stop,
+                             .context = c->context,
                              .quick = c->quick};
     s = detect_run(v, &d, err);
     work_free(&work);

@@ -15,6 +15,9 @@ struct check_run {
     size_t n_texts, threads;  /* threads 0: one per core */
     uint64_t seed;
     bool quick;
+    /* As detect.h's. */
+    bool (*stop)(void *context, const char *detector, size_t done, size_t total);
+    void *context;
 };
 
 /* Fills *v. A text that the run remembers and that is gone or has changed costs a note, one that is named must be

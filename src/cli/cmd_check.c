@@ -84,6 +84,12 @@ static void show_progress(void *context, const char *detector, size_t done, size
         terminal_progress(t, clock_seconds(), false, "%s: %zu of %zu", detector, done, of);
 }
 
+static bool show_detector(void *context, const char *detector, size_t done, size_t total)
+{
+    show_progress(context, detector, done, total);
+    return interrupt_pending();
+}
+
 static enum status print_json(const struct verdict *v, const char *error, struct error *err)
 {
     json_t *const o = verdict_json(v, error);
@@ -147,13 +153,20 @@ static enum status run(struct options *options, void *settings, struct error *er
     if (!v)
         return fail(err, STATUS_MEMORY, "check: out of memory");
     v->nats = (double)NAN;
+    struct terminal notes;
+    terminal_open(&notes, stderr);
     const struct check_run of_run = {.run = options->operand[0],
                                      .texts = options->operand + 1,
                                      .n_texts = options->operands ? options->operands - 1 : 0,
                                      .threads = chosen->threads,
                                      .seed = chosen->seed,
-                                     .quick = chosen->quick};
+                                     .quick = chosen->quick,
+                                     .stop = show_detector,
+                                     .context = &notes};
+    if (!chosen->exec)
+        interrupt_catch();
     enum status s = chosen->exec ? check_exec(v, chosen, err) : check_run(v, &of_run, err);
+    terminal_clear(&notes);
     s = s == STATUS_INTERRUPTED ? s : report(v, chosen, s, err);
     free(v);
     return s;

@@ -308,12 +308,13 @@ static enum status run_trap(struct trap *t, const struct settings *s, const stru
     interrupt_catch();
     status = trap_run(t, err);
     terminal_clear(&view.err);
-    if (!status)
-        status = write_files(t, s, o, err);
+    /* What was learned is shown even if a file cannot be written. */
     if (!status && s->json)
         status = print_json(t, err);
     else if (!status)
         trap_view_result(&view, t);
+    if (!status)
+        status = write_files(t, s, o, err);
     if (!status && s->html)
         terminal_note(&view.err, "next: look at %s", s->html);
     trap_free(t);

@@ -169,7 +169,10 @@ void verdict_print(struct terminal *out, const struct verdict *v)
         at += print_findings(out, v, at, kept);
     if (v->findings > at)
         fprintf(out->stream, "  and %zu more (--json lists them)\n", v->findings - at);
-    if (isfinite(v->nats))
+    bool priced = false;
+    for (size_t k = 0; k < kept; k++)
+        priced |= strcmp(v->finding[k].detector, "generation") == 0;
+    if (priced && isfinite(v->nats))
         fprintf(out->stream, "  what comes later is worth %.4f nats a symbol\n", v->nats);
     print_advice(out, v, kept);
 }

@@ -78,6 +78,9 @@ static bool steps_differ(struct trial *t, const size_t *at, size_t count)
 /* A prompt of n symbols at once, and as far as the context goes one more, then two at once. */
 static bool prompt_differs(struct trial *t, size_t n)
 {
+    /* first another text, so that what is not written anew is not right by chance */
+    decode_reset(&t->d);
+    (void)decode_append(&t->d, t->tokens + t->n - t->T, t->T);
     decode_reset(&t->d);
     bool differ = differs(t, decode_append(&t->d, t->tokens, n), n);
     for (size_t more = 1; more <= 2 && n + more <= t->T; more++) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/dropout.h"
 #include "model/block.h"
 
 #ifdef NOPEEK_DOUBLE
@@ -18,7 +19,9 @@
 struct job {
     struct definition_report *r;
     const struct gpt *g;
-    size_t T, layer;
+    size_t T, layer, b;
+    const struct gpt_pass *pass;
+    real *keep;         /* (C) or (T): dropout's mask of a row */
     double *row, *size; /* (widest): what is right, and the size of its terms */
     double *p;          /* (T): attention weights */
 };
@@ -71,13 +74,22 @@ static void right_layernorm(const struct job *j, const real *x, const real *gain
     }
 }
 
-/* row = x W + bias, W (in,out); added to what `start` says (NULL: nothing). */
-static void right_linear(const struct job *j, const real *x, const real *w, const real *bias, const real *start,
-                         size_t in, size_t out)
+static struct dropout dropout_of(const struct job *j, enum rng_purpose purpose)
+{
+    return (struct dropout){.p = j->pass->training ? j->g->config.dropout : 0,
+                            .site = {.seed = j->pass->seed,
+                                     .purpose = purpose,
+                                     .step = j->pass->step,
+                                     .layer = purpose == RNG_DROP_EMBEDDING ? 0 : (uint32_t)j->layer},
+                            .first_row = j->pass->first_row};
+}
+
+/* row = x W + bias, W (in,out) */
+static void right_linear(const struct job *j, const real *x, const real *w, const real *bias, size_t in, size_t out)
 {
     for (size_t o = 0; o < out; o++) {
-        j->row[o] = (bias ? (double)bias[o] : 0) + (start ? (double)start[o] : 0);
-        j->size[o] = fabs(bias ? (double)bias[o] : 0) + fabs(start ? (double)start[o] : 0);
+        j->row[o] = bias ? (double)bias[o] : 0;
+        j->size[o] = fabs(j->row[o]);
     }
     for (size_t i = 0; i < in; i++)
         for (size_t o = 0; o < out; o++) {
@@ -85,6 +97,24 @@ static void right_linear(const struct job *j, const real *x, const real *w, cons
             j->row[o] += term;
             j->size[o] += fabs(term);
         }
+}
+
+/* Dropout's mask of position t in a site without heads: (C). */
+static const real *mask_of(const struct job *j, enum rng_purpose purpose, size_t t)
+{
+    const size_t C = j->g->config.n_embd;
+    const struct dropout d = dropout_of(j, purpose);
+    dropout_mask(j->keep, &d, j->b, 0, t * C, C);
+    return j->keep;
+}
+
+/* row = start + keep row */
+static void join(const struct job *j, const real *start, const real *keep)
+{
+    for (size_t c = 0; c < j->g->config.n_embd; c++) {
+        j->row[c] = (double)start[c] + (double)keep[c] * j->row[c];
+        j->size[c] = fabs((double)start[c]) + (double)keep[c] * j->size[c];
+    }
 }
 
 static void right_gelu(const struct job *j, const real *x, size_t n)
@@ -133,9 +163,11 @@ static double right_attention(const struct job *j, const real *qkv, size_t head,
     }
     memset(j->row, 0, hs * sizeof *j->row);
     memset(j->size, 0, hs * sizeof *j->size);
+    const struct dropout d = dropout_of(j, RNG_DROP_ATTENTION);
+    dropout_mask(j->keep, &d, j->b, head, i * j->T, j->T);
     for (size_t k = begin; k < end; k++)
         for (size_t c = 0; c < hs; c++) {
-            const double v = (double)qkv[k * 3 * C + 2 * C + head * hs + c];
+            const double v = (double)j->keep[k] * (double)qkv[k * 3 * C + 2 * C + head * hs + c];
             j->row[c] += j->p[k] / l * v;
             j->size[c] = fmax(j->size[c], fabs(v));
         }
@@ -208,17 +240,19 @@ static void check_block(const struct job *j, const real *x, const struct block_a
     for (size_t t = 0; t < T; t++) {
         right_layernorm(j, x + t * C, p.ln1_gain, p.ln1_bias, C);
         note(j, &worst[0], ln1 + t * C, C);
-        right_linear(j, ln1 + t * C, p.qkv, p.qkv_bias, NULL, C, 3 * C);
+        right_linear(j, ln1 + t * C, p.qkv, p.qkv_bias, C, 3 * C);
         note(j, &worst[1], qkv + t * 3 * C, 3 * C);
-        right_linear(j, att + t * C, p.proj, p.proj_bias, x + t * C, C, C);
+        right_linear(j, att + t * C, p.proj, p.proj_bias, C, C);
+        join(j, x + t * C, mask_of(j, RNG_DROP_RESIDUAL, t));
         note(j, &worst[2], mid + t * C, C);
         right_layernorm(j, mid + t * C, p.ln2_gain, p.ln2_bias, C);
         note(j, &worst[3], ln2 + t * C, C);
-        right_linear(j, ln2 + t * C, p.fc, p.fc_bias, NULL, C, 4 * C);
+        right_linear(j, ln2 + t * C, p.fc, p.fc_bias, C, 4 * C);
         note(j, &worst[4], fc + t * 4 * C, 4 * C);
         right_gelu(j, fc + t * 4 * C, 4 * C);
         note(j, &worst[5], gelu + t * 4 * C, 4 * C);
-        right_linear(j, gelu + t * 4 * C, p.fc_out, p.fc_out_bias, mid + t * C, 4 * C, C);
+        right_linear(j, gelu + t * 4 * C, p.fc_out, p.fc_out_bias, 4 * C, C);
+        join(j, mid + t * C, mask_of(j, RNG_DROP_MLP, t));
         note(j, &worst[6], out + t * C, C);
     }
     blame_if(j, "LayerNorm 1", worst[0]);
@@ -246,10 +280,11 @@ static void check_ends(struct job *j, const struct work *w, const uint32_t *toke
                *lnf = w->lnf + first * C;
     double embedding = 0, norm = 0, output = 0;
     for (size_t t = 0; t < j->T; t++) {
+        const real *keep = mask_of(j, RNG_DROP_EMBEDDING, t);
         for (size_t k = 0; k < C; k++) {
             const double token = (double)wte[tokens[t] * C + k], position = (double)wpe[t * C + k];
-            j->row[k] = token + position;
-            j->size[k] = fabs(token) + fabs(position);
+            j->row[k] = (double)keep[k] * (token + position);
+            j->size[k] = (double)keep[k] * (fabs(token) + fabs(position));
         }
         note(j, &embedding, w->embedded + (first + t) * C, C);
         right_layernorm(j, x + t * C, tensor(j->g, PARAMS_LNF_GAIN), tensor(j->g, PARAMS_LNF_BIAS), C);
@@ -271,18 +306,18 @@ static void check_ends(struct job *j, const struct work *w, const uint32_t *toke
 }
 
 enum status definition_check(struct definition_report *r, const struct gpt *g, const struct work *w,
-                             const uint32_t *tokens, size_t T, size_t b, struct error *err)
+                             const uint32_t *tokens, size_t T, size_t b, const struct gpt_pass *pass, struct error *err)
 {
     assert(w->training && T > 0 && T <= w->T && b < w->B);
     const struct config *c = &g->config;
     const size_t widest = c->vocab_size > 4 * c->n_embd ? c->vocab_size : 4 * c->n_embd;
-    struct job j = {.r = r, .g = g, .T = T};
+    struct job j = {.r = r, .g = g, .T = T, .b = b, .pass = pass};
+    j.keep = malloc((T > c->n_embd ? T : c->n_embd) * sizeof *j.keep);
     j.row = malloc(widest * sizeof *j.row);
     j.size = malloc(widest * sizeof *j.size);
     j.p = malloc(T * sizeof *j.p);
-    *r = (struct definition_report){0};
     enum status s = STATUS_OK;
-    if (!j.row || !j.size || !j.p) {
+    if (!j.row || !j.size || !j.p || !j.keep) {
         s = fail(err, STATUS_MEMORY, "check: memory to work the operations out again was refused");
     } else {
         const size_t first = b * T;
@@ -294,5 +329,6 @@ enum status definition_check(struct definition_report *r, const struct gpt *g, c
     free(j.row);
     free(j.size);
     free(j.p);
+    free(j.keep);
     return s;
 }

@@ -30,10 +30,12 @@ struct definition_report {
     size_t too_sharp; /* attention rows whose scores are too large for single precision to tell right from wrong */
 };
 
-/* After gpt_forward(g, w, tokens, B, T, &gpt_evaluating) of a training work: compares batch row b. Attention is held
+/* After gpt_forward(g, w, tokens, B, T, pass) of a training work: compares batch row b and adds to *r (blank to begin
+ * with); dropout's masks are drawn again. Attention is held
  * against the declared rule, whatever the run was trained with.
  * The allowed error is 1e-4 (double: 1e-9) times the sizes of the terms that are summed. STATUS_MEMORY. */
 enum status definition_check(struct definition_report *r, const struct gpt *g, const struct work *w,
-                             const uint32_t *tokens, size_t T, size_t b, struct error *err);
+                             const uint32_t *tokens, size_t T, size_t b, const struct gpt_pass *pass,
+                             struct error *err);
 
 #endif

@@ -124,16 +124,24 @@ static void blame(const struct job *j, const char *operation, size_t head, const
     snprintf(f->operation, sizeof f->operation, "%s", operation);
 }
 
+static double dot(const double *x, const real *y, size_t n)
+{
+    double acc[8] = {0};
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (size_t k = 0; k < 8; k++)
+            acc[k] += x[i + k] * (double)y[i + k];
+    for (; i < n; i++)
+        acc[0] += x[i] * (double)y[i];
+    return ((acc[0] + acc[1]) + (acc[2] + acc[3])) + ((acc[4] + acc[5]) + (acc[6] + acc[7]));
+}
+
 /* forward: y = x W + b, W (in,out), so dx = dy W^T */
 static void back_linear(double *dx, const double *dy, const real *w, size_t T, size_t in, size_t out)
 {
     for (size_t t = 0; t < T; t++)
-        for (size_t i = 0; i < in; i++) {
-            double sum = 0;
-            for (size_t o = 0; o < out; o++)
-                sum += dy[t * out + o] * (double)w[i * out + o];
-            dx[t * in + i] = sum;
-        }
+        for (size_t i = 0; i < in; i++)
+            dx[t * in + i] = dot(dy + t * out, w + i * out, out);
 }
 
 static double gelu_slope(double x)

@@ -106,12 +106,20 @@ static enum status check_blocks(struct job *j, struct error *err)
 static enum status compare_definition(struct definition_report *r, const struct job *j, struct error *err)
 {
     const struct detect *d = j->d;
+    const size_t B = d->w->B, T = d->w->T;
+    const struct gpt_pass training = {.training = true, .seed = d->seed, .step = 3, .first_row = 5};
     enum status s = STATUS_OK;
-    for (int soft = 0; !s && soft < 2 && (soft == 0 || (r->places == 0 && r->too_sharp > 0)); soft++) {
-        const struct gpt *g = soft ? &j->soft : d->g;
-        gpt_forward(g, d->w, j->tokens, d->w->B, d->w->T, &gpt_evaluating);
-        s = definition_check(r, g, d->w, j->tokens, d->w->T, 0, err);
-    }
+    *r = (struct definition_report){0};
+    for (int soft = 0; !s && soft < 2 && (soft == 0 || (r->places == 0 && r->too_sharp > 0)); soft++)
+        /* as in evaluation, and where dropout makes a difference, as in training; the first row and the last */
+        for (int mode = 0; !s && mode <= (d->g->config.dropout > 0) && r->places == 0; mode++) {
+            const struct gpt *g = soft ? &j->soft : d->g;
+            const struct gpt_pass *pass = mode ? &training : &gpt_evaluating;
+            gpt_forward(g, d->w, j->tokens, B, T, pass);
+            s = definition_check(r, g, d->w, j->tokens, T, 0, pass, err);
+            if (!s && B > 1 && r->places == 0)
+                s = definition_check(r, g, d->w, j->tokens, T, B - 1, pass, err);
+        }
     return s;
 }
 
@@ -234,14 +242,17 @@ static enum status check_windows(struct job *j, struct error *err)
 }
 
 static const struct detector {
+    const char *name; /* of its first line */
     enum status (*run)(struct job *j, struct error *err);
     bool quick;
 } detectors[] = {
-    {check_leak, true},     {check_blocks, false},    {check_definition, false}, {check_derivative, false},
-    {check_trunk, false},   {check_loss, true},       {check_modes, false},      {check_batch, true},
-    {check_decode, true},   {check_generation, true}, {check_stress, false},     {check_uniform, false},
-    {check_entropy, false}, {check_windows, true},
+    {"suffix", check_leak, true},           {"blocks", check_blocks, false},  {"definition", check_definition, false},
+    {"backward", check_derivative, false},  {"trunk", check_trunk, false},    {"loss", check_loss, true},
+    {"training", check_modes, false},       {"batch", check_batch, true},     {"decode", check_decode, true},
+    {"generation", check_generation, true}, {"stress", check_stress, false},  {"uniform", check_uniform, false},
+    {"entropy", check_entropy, false},      {"targets", check_windows, true},
 };
+enum { DETECTORS = sizeof detectors / sizeof *detectors };
 
 /* Windows of the validation part if it holds one, else of the train part, else random symbols. */
 static void read_text(const struct job *j)
@@ -285,9 +296,11 @@ static enum status run(struct job *j, struct error *err)
     const enum status made = scores_scaled(&j->soft, j->d->g, sqrt(1 / fmax(1, scores_size(&scores) / 10)), err);
     if (made)
         return made;
-    for (size_t k = 0; k < sizeof detectors / sizeof *detectors; k++) {
+    for (size_t k = 0; k < DETECTORS; k++) {
         if (j->d->quick && !detectors[k].quick)
             continue;
+        if (j->d->stop && j->d->stop(j->d->context, detectors[k].name, k, DETECTORS))
+            return fail(err, STATUS_INTERRUPTED, "interrupted while checking (%s)", detectors[k].name);
         const size_t first = j->v->lines;
         const double start = clock_seconds();
         const enum status s = detectors[k].run(j, err);

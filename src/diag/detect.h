@@ -35,11 +35,15 @@ struct detect {
     const struct dataset *data;        /* the run's text, or NULL: then symbols are drawn at random */
     const struct tokenizer *tokenizer; /* NULL: the text of known entropy is left out */
     uint64_t seed;
+    /* Asked before each detector, with its name and how many of how many have been asked. True stops with
+     * STATUS_INTERRUPTED. NULL: never. */
+    bool (*stop)(void *context, const char *detector, size_t done, size_t total);
+    void *context;
     bool quick; /* suffix and gradient by one pair, loss, batch, decode, generation, targets and overlap */
 };
 
 /* Fills *v, blank before. The model is left with the bits it had. A leak is no error. STATUS_NONFINITE when logits or
- * gradients are not finite: then nothing can be said. STATUS_RANGE, STATUS_MEMORY. */
+ * gradients are not finite: then nothing can be said. STATUS_INTERRUPTED, STATUS_RANGE, STATUS_MEMORY. */
 enum status detect_run(struct verdict *v, const struct detect *d, struct error *err);
 
 /* Names of the detectors, in the order above. */

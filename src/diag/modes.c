@@ -12,18 +12,24 @@
 #define NEAR 1e-5
 #endif
 
+/* Of a large batch a few rows are enough. */
+static size_t rows_of(const struct work *w)
+{
+    return w->B < 4 ? w->B : 4;
+}
+
 /* How many passes, each of another step and other rows of it, give other bits than an evaluation. */
 static size_t count_other_passes(const struct gpt *g, struct work *w, const uint32_t *tokens, real *before,
                                  uint64_t seed)
 {
-    static const uint32_t steps[] = {0, 1, 2, 7, 1000, 4000000000u}, rows[] = {0, 1, 0, 16, 0, 333};
-    const size_t n = w->B * w->T * g->config.vocab_size;
+    static const uint32_t steps[] = {0, 1, 2, 13, 1017, 4000000007u}, rows[] = {0, 1, 0, 16, 0, 333};
+    const size_t B = rows_of(w), n = B * w->T * g->config.vocab_size;
     size_t other = 0;
-    gpt_forward(g, w, tokens, w->B, w->T, &gpt_evaluating);
+    gpt_forward(g, w, tokens, B, w->T, &gpt_evaluating);
     memcpy(before, w->logits, n * sizeof *before);
     for (size_t k = 0; k < sizeof steps / sizeof *steps; k++) {
         const struct gpt_pass pass = {.training = true, .seed = seed, .step = steps[k], .first_row = rows[k]};
-        gpt_forward(g, w, tokens, w->B, w->T, &pass);
+        gpt_forward(g, w, tokens, B, w->T, &pass);
         bool same = true;
         for (size_t i = 0; i < n && same; i++)
             same = before[i] == w->logits[i] || (isnan(before[i]) && isnan(w->logits[i]));
@@ -35,12 +41,12 @@ static size_t count_other_passes(const struct gpt *g, struct work *w, const uint
 /* The first row's window in every row: the largest difference of a logit, over the largest logit or 1. */
 static double row_difference(const struct gpt *g, struct work *w, uint32_t *tokens)
 {
-    const size_t n = w->T * g->config.vocab_size;
+    const size_t B = rows_of(w), n = w->T * g->config.vocab_size;
     double off = 0, scale = 1;
-    for (size_t b = 1; b < w->B; b++)
+    for (size_t b = 1; b < B; b++)
         memcpy(tokens + b * w->T, tokens, w->T * sizeof *tokens);
-    gpt_forward(g, w, tokens, w->B, w->T, &gpt_evaluating);
-    for (size_t k = 0; k < w->B * n; k++) {
+    gpt_forward(g, w, tokens, B, w->T, &gpt_evaluating);
+    for (size_t k = 0; k < B * n; k++) {
         off = fmax(off, fabs((double)w->logits[k] - (double)w->logits[k % n]));
         scale = fmax(scale, fabs((double)w->logits[k]));
     }
@@ -52,7 +58,7 @@ enum status modes_check(struct verdict *v, const struct gpt *g, struct work *w, 
 {
     struct gpt plain = *g; /* but for dropout */
     plain.config.dropout = 0;
-    const size_t N = w->B * w->T;
+    const size_t N = rows_of(w) * w->T;
     struct noise noise;
     enum status s = noise_measure(&noise, g, w, tokens, tokens, 1, w->T, seed, err);
     if (s)

@@ -38,10 +38,16 @@ enum status trap_fault(const struct catalogue_entry **fault, const char *name, c
                     e->says);
     if (e->needs_dropout && c->dropout == 0)
         return fail(err, STATUS_USAGE, "--fault %s (%s) needs dropout: add --dropout 0.1", name, e->says);
-    if (c->n_layer < e->least_layers || c->block_size < e->least_length || batch_size < e->least_batch)
-        return fail(err, STATUS_USAGE,
-                    "--fault %s (%s) shows with at least %zu layers, a context of %zu and %zu windows in a batch", name,
-                    e->says, e->least_layers, e->least_length, e->least_batch);
+    const struct {
+        size_t found, least;
+        const char *what;
+    } needs[] = {{c->n_layer, e->least_layers, "--n-layer"},
+                 {c->block_size, e->least_length, "--block-size"},
+                 {batch_size, e->least_batch, "--batch-size"}};
+    for (size_t k = 0; k < 3; k++)
+        if (needs[k].found < needs[k].least)
+            return fail(err, STATUS_USAGE, "--fault %s (%s) does not show with %s %zu: choose at least %zu", name,
+                        e->says, needs[k].what, needs[k].found, needs[k].least);
     *fault = e;
     return STATUS_OK;
 }
@@ -234,6 +240,13 @@ static enum status measure_losses(struct trap *t, const struct trap_twin *twin, 
 
 /* All detectors take as long as a hundred steps, so they come once: at the end, when the weights are large enough for
  * every fault to show. */
+static bool stop_detecting(void *context, const char *detector, size_t done, size_t total)
+{
+    (void)detector, (void)done, (void)total;
+    const struct trap *t = context;
+    return t->events.interrupted(t->events.context);
+}
+
 static enum status detect(struct trap *t, struct trap_twin *twin, bool quick, struct error *err)
 {
     const struct detect d = {.g = &twin->model,
@@ -241,6 +254,8 @@ static enum status detect(struct trap *t, struct trap_twin *twin, bool quick, st
                              .data = &twin->data,
                              .tokenizer = t->tokenizer,
                              .seed = t->settings.seed,
+                             .stop = stop_detecting,
+                             .context = t,
                              .quick = quick};
     const enum status status = detect_run(&twin->verdict, &d, err);
     for (size_t i = 0; !status && i < twin->verdict.lines; i++) {

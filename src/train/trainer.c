@@ -9,7 +9,10 @@
 #include "base/team.h"
 #include "diag/batch.h"
 #include "diag/decoding.h"
+#include "diag/definition.h"
 #include "diag/derivative.h"
+#include "diag/lossgrad.h"
+#include "diag/modes.h"
 #include "diag/trunk.h"
 #include "diag/windows.h"
 #include "store/run.h"
@@ -103,30 +106,65 @@ static enum status leak_error(const struct trainer *t, struct error *err)
                 what);
 }
 
-/* What the leak check does not look at. What is found takes the place of `verdict`. */
-static enum status check_surroundings(struct trainer *t, char *verdict, size_t size, struct error *err)
+/* Whether the first window of a batch goes through operations that are what their formulas say. */
+static enum status check_definitions(struct verdict *v, struct trainer *t, struct error *err)
+{
+    struct definition_report *r = calloc(1, sizeof *r);
+    if (!r)
+        return fail(err, STATUS_MEMORY, "leak check: out of memory");
+    gpt_forward(t->model, &t->work, t->learner.tokens, t->work.B, t->work.T, &gpt_evaluating);
+    const enum status s =
+        definition_check(r, t->model, &t->work, t->learner.tokens, t->work.T, 0, &gpt_evaluating, err);
+    if (!s && r->places > 0)
+        verdict_find(v, "definition", "%s is not what its formula says%s%s", r->place[0].operation,
+                     r->place[0].reads ? ": it acts " : "", r->place[0].reads ? r->place[0].reads : "");
+    free(r);
+    return s;
+}
+
+/* What the leak check does not look at. A model that sees the future is not what its formulas say, and is left out of
+ * what compares with them. */
+static enum status look_around(struct verdict *v, struct trainer *t, struct error *err)
+{
+    const uint64_t seed = t->settings.seed;
+    const size_t T = t->work.T;
+    for (size_t b = 0; b < t->work.B; b++)
+        dataset_window(t->data, t->learner.tokens + b * T, t->learner.targets + b * T,
+                       dataset_draw(t->data, T, seed, 0, (uint32_t)b), T);
+    enum status s = windows_check(v, t->data, T, seed, err);
+    if (!s)
+        s = batch_check(v, t->model, &t->work, seed, err);
+    if (!s)
+        s = decoding_check(v, t->model, &t->work, 8, seed, err);
+    if (!s)
+        s = lossgrad_check(v, t->model, &t->work, t->learner.tokens, t->learner.targets, err);
+    if (s || t->leak.leak)
+        return s;
+    s = check_definitions(v, t, err);
+    if (!s)
+        s = derivative_check(v, t->model, &t->work, NULL, seed, err);
+    if (!s)
+        s = trunk_check(v, t->model, &t->work, seed, err);
+    if (!s)
+        s = modes_check(v, t->model, &t->work, t->learner.tokens, seed, err);
+    return s;
+}
+
+/* What is found takes the place of `words`. */
+static enum status check_surroundings(struct trainer *t, char *words, size_t size, struct error *err)
 {
     struct verdict *v = calloc(1, sizeof *v);
     if (!v)
         return fail(err, STATUS_MEMORY, "leak check: out of memory");
-    const uint64_t seed = t->settings.seed;
-    enum status s = batch_check(v, t->model, &t->work, seed, err);
-    if (!s)
-        s = decoding_check(v, t->model, &t->work, 8, seed, err);
-    if (!s)
-        s = windows_check(v, t->data, t->work.T, seed, err);
-    if (!s && !t->leak.leak) /* a model that sees the future is not what its formulas say */
-        s = derivative_check(v, t->model, &t->work, NULL, seed, err);
-    if (!s && !t->leak.leak)
-        s = trunk_check(v, t->model, &t->work, seed, err);
+    enum status s = look_around(v, t, err);
     if (!s && v->findings > 0) {
         t->state->leaky = true;
-        snprintf(verdict, size, "leak: %s: %s", v->finding[0].detector, v->finding[0].what);
+        snprintf(words, size, "leak: %s: %s", v->finding[0].detector, v->finding[0].what);
         if (!t->settings.allow_leak)
             s = fail(err, STATUS_LEAK,
-                     "leak: %s: %s. What this model's losses would say is not to be trusted; to train all the same, as "
-                     "a demonstration, add --allow-leak",
-                     v->finding[0].detector, v->finding[0].what);
+                     "%s. What this model's losses would say is not to be trusted; to train all the same, as a "
+                     "demonstration, add --allow-leak",
+                     words);
     }
     free(v);
     return s;

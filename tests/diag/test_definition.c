@@ -8,18 +8,22 @@
 #include "support/tiny.h"
 
 static struct definition_report report;
+static const struct gpt_pass DROPPING = {.training = true, .seed = 4, .step = 2, .first_row = 3};
 
 static void run(struct tiny *t, size_t b)
 {
     struct error err;
-    gpt_forward(&t->model, &t->work, t->tokens, t->B, t->T, &gpt_evaluating);
-    cr_assert_eq(definition_check(&report, &t->model, &t->work, t->tokens, t->T, b, &err), STATUS_OK);
+    const struct gpt_pass *pass = t->model.config.dropout > 0 ? &DROPPING : &gpt_evaluating;
+    report = (struct definition_report){0};
+    gpt_forward(&t->model, &t->work, t->tokens, t->B, t->T, pass);
+    cr_assert_eq(definition_check(&report, &t->model, &t->work, t->tokens, t->T, b, pass, &err), STATUS_OK);
 }
 
 static void again(struct tiny *t)
 {
     struct error err;
-    cr_assert_eq(definition_check(&report, &t->model, &t->work, t->tokens, t->T, 0, &err), STATUS_OK);
+    report = (struct definition_report){0};
+    cr_assert_eq(definition_check(&report, &t->model, &t->work, t->tokens, t->T, 0, &gpt_evaluating, &err), STATUS_OK);
 }
 
 static void make(struct tiny *t, size_t L, size_t H, size_t C, size_t B, size_t T, bool bias, bool tied)
@@ -56,6 +60,21 @@ static void expect_only(const char *operation, size_t layer)
     cr_expect_eq(report.places, 1, "%s: %zu places, %s", operation, report.places, report.place[0].operation);
     cr_expect_str_eq(report.place[0].operation, operation);
     cr_expect_eq(report.place[0].layer, layer);
+}
+
+Test(definition, holds_with_dropout_too_and_knows_its_masks)
+{
+    struct config c = config_make(2, 2, 8, 9, 7);
+    c.dropout = 0.4;
+    struct tiny t;
+    tiny_make(&t, &c, 1, 2, 9, 1);
+    for (size_t b = 0; b < 2; b++) {
+        run(&t, b);
+        cr_expect_eq(report.places, 0, "%s", report.place[0].operation);
+    }
+    again(&t); /* evaluation's masks are none */
+    cr_expect_gt(report.places, 3);
+    tiny_free(&t);
 }
 
 Test(definition, each_operation_is_blamed_alone)
