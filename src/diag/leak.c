@@ -328,7 +328,8 @@ void leak_describe(char *out, size_t size, const struct leak_report *r)
     append(out, size, "leak: ");
     const size_t listed = r->places < LEAK_PLACES ? r->places : LEAK_PLACES;
     if (!r->places)
-        append(out, size, "in no operation alone");
+        append(out, size,
+               r->suffix_leaks && !r->own_row ? "other rows of the batch are seen" : "in no operation alone");
     for (size_t i = 0; i < listed;)
         i = describe_run(out, size, r, i, listed);
     if (r->places > listed)

@@ -13,7 +13,7 @@
 #else
 #define STEP (2 * FLT_EPSILON)
 #endif
-#define DRAWS 3
+#define DRAWS 2
 
 static double mean_loss(const struct gpt *g, struct work *w, const uint32_t *tokens, const uint32_t *targets, size_t T,
                         real *logits)

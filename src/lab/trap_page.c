@@ -341,7 +341,7 @@ static void verdicts_section(struct buffer *b, const struct trap *t)
                 "<h2>Who noticed, and when</h2>\n<p>The quick detectors look before the first step, all of them after "
                 "the last.</p>\n<div class=\"wide\"><table>\n<tr><th>detector</th><th>mask right</th><th>leaky</th>"
                 "<th class=\"text\">what it saw in the leaky twin</th></tr>\n");
-    for (size_t i = 0; i < leaky->verdict.lines; i++) {
+    for (size_t i = 0; i < leaky->verdict.lines && i < right->verdict.lines; i++) {
         const struct verdict_line *line = &leaky->verdict.line[i];
         buffer_print(b, "<tr><td>%s</td>", line->detector);
         verdict_cell(b, right, &right->verdict.line[i]);

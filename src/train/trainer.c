@@ -132,7 +132,7 @@ static enum status look_around(struct verdict *v, struct trainer *t, struct erro
         dataset_window(t->data, t->learner.tokens + b * T, t->learner.targets + b * T,
                        dataset_draw(t->data, T, seed, 0, (uint32_t)b), T);
     enum status s = windows_check(v, t->data, T, seed, err);
-    if (!s)
+    if (!s && T == 1) /* longer windows are changed at other places in every row: the leak check sees a mixed batch */
         s = batch_check(v, t->model, &t->work, seed, err);
     if (!s)
         s = decoding_check(v, t->model, &t->work, 8, seed, err);
