@@ -1,5 +1,6 @@
 #include "diag/trunk.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -158,6 +159,7 @@ static void compare(struct job *j)
 {
     const struct params_table *table = &j->g->table;
     const size_t C = j->g->config.n_embd, V = j->g->config.vocab_size;
+    assert(j->whole && j->parts && j->dwhole && j->dparts);
     double whole = 0;
     for (size_t k = 0; k < table->size; k++)
         whole += (double)j->whole[k] * (double)j->whole[k];
