@@ -207,7 +207,7 @@ static enum status see_whole_shapes(struct leak_report *r, const struct gpt *g, 
                                     uint64_t seed, uint32_t step, struct error *err)
 {
     const size_t listed = r->places < LEAK_PLACES ? r->places : LEAK_PLACES;
-    bool partial = false;
+    bool partial = r->places == 0; /* ... or is not seen to look at any */
     for (size_t k = 0; k < listed; k++)
         partial |= r->place[k].head != LEAK_NO_HEAD && r->place[k].shape.pattern == CHART_SOME;
     if (!partial)
@@ -230,6 +230,10 @@ static enum status see_whole_shapes(struct leak_report *r, const struct gpt *g, 
                 to->backward == from->backward)
                 to->shape = from->shape;
         }
+    if (r_soft && !s && r->places == 0) {
+        memcpy(r->place, r_soft->place, sizeof r->place);
+        r->places = r_soft->places;
+    }
     free(r_soft);
     scores_free(&soft);
     return s;

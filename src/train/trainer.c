@@ -112,9 +112,9 @@ static enum status check_definitions(struct verdict *v, struct trainer *t, struc
     struct definition_report *r = calloc(1, sizeof *r);
     if (!r)
         return fail(err, STATUS_MEMORY, "leak check: out of memory");
-    gpt_forward(t->model, &t->work, t->learner.tokens, t->work.B, t->work.T, &gpt_evaluating);
-    const enum status s =
-        definition_check(r, t->model, &t->work, t->learner.tokens, t->work.T, 0, &gpt_evaluating, err);
+    const struct gpt_pass pass = {.training = true, .seed = t->settings.seed, .step = 3, .first_row = 5};
+    gpt_forward(t->model, &t->work, t->learner.tokens, t->work.B, t->work.T, &pass);
+    const enum status s = definition_check(r, t->model, &t->work, t->learner.tokens, t->work.T, 0, &pass, err);
     if (!s && r->places > 0)
         verdict_find(v, "definition", "%s is not what its formula says%s%s", r->place[0].operation,
                      r->place[0].reads ? ": it acts " : "", r->place[0].reads ? r->place[0].reads : "");
