@@ -29,7 +29,7 @@ struct job {
     real *dlogits;              /* (N,V): what is sent back */
     real *whole, *parts;        /* (table.size): gradients of the whole pass, and put together */
     real *dwhole, *dparts;      /* (N,C): of the embeddings */
-    double cancel;              /* how much longer the final LayerNorm's terms are than their sum */
+    bool rough;                 /* gradients say nothing: the norms' terms cancel */
     double *dlnf, *dx;          /* (N,C) */
     double *head, *norm, *bias; /* (V,C), (C), (C): what gradients around the blocks should be */
 };
@@ -109,7 +109,7 @@ static void back_ends(struct job *j)
             left += j->dx[n * C + k] * j->dx[n * C + k];
         }
     }
-    j->cancel = sqrt(terms / left);
+    j->rough |= sqrt(terms / left) * 16 * UNIT > NEAR;
 }
 
 static void blame(const struct job *j, const char *operation, size_t layer, const char *what)
@@ -228,7 +228,7 @@ static void run(struct job *j, uint64_t seed)
                                  .first_row = j->pass.first_row};
     dropout_apply(&lane_alone, j->w->dres, &drop, j->B, j->T, C);
     memcpy(j->dparts, j->w->dres, j->N * C * sizeof *j->dparts);
-    if (j->cancel * 16 * UNIT <= NEAR)
+    if (!j->rough)
         compare(j);
 }
 
@@ -244,10 +244,11 @@ enum status trunk_check(struct verdict *v, const struct gpt *g, struct work *w, 
         return s;
     layout(&j, &arena);
     const size_t before = v->findings;
+    j.rough = g->config.n_embd < 4; /* of so few channels a norm leaves signs, and gradients that are rounding */
     run(&j, seed);
     arena_free(&arena);
-    if (j.cancel * 16 * UNIT > NEAR) {
-        verdict_say(v, "trunk", VERDICT_SKIPPED, 0, "the final norm leaves nothing but rounding of its gradient");
+    if (j.rough) {
+        verdict_say(v, "trunk", VERDICT_SKIPPED, 0, "norms leave nothing but rounding of their gradients");
         return STATUS_OK;
     }
     verdict_say(v, "trunk", v->findings > before ? VERDICT_FOUND : VERDICT_CLEAN, 0,
