@@ -17,7 +17,7 @@
 #include <stdatomic.h>
 #endif
 
-const struct lane lane_alone = {0, 1, NULL};
+const struct lane lane_alone = {0, 1, NULL, ISA_PORTABLE};
 
 struct span lane_span(const struct lane *lane, size_t n, size_t grain)
 {
@@ -98,11 +98,11 @@ int team_lanes(int threads)
 #endif
 }
 
-void team_run(int threads, void (*work)(const struct lane *lane, void *context), void *context)
+void team_run(struct team team, void (*work)(const struct lane *lane, void *context), void *context)
 {
-    assert(threads >= 1);
+    assert(team.threads >= 1);
 #ifdef _OPENMP
-    const int lanes = team_lanes(threads);
+    const int lanes = team_lanes(team.threads);
     if (lanes > 1) {
         /* The count is stated at each region: OpenBLAS's OpenMP build changes OpenMP's own maximum,
          * and OMP_DYNAMIC could hand out fewer threads than there are shares. */
@@ -112,7 +112,7 @@ void team_run(int threads, void (*work)(const struct lane *lane, void *context),
 #pragma omp parallel num_threads(lanes)
         {
             assert(omp_get_num_threads() == lanes);
-            const struct lane lane = {omp_get_thread_num(), lanes, &barrier};
+            const struct lane lane = {omp_get_thread_num(), lanes, &barrier, team.isa};
             work(&lane, context);
         }
         pthread_cond_destroy(&barrier.passed);
@@ -120,7 +120,8 @@ void team_run(int threads, void (*work)(const struct lane *lane, void *context),
         return;
     }
 #endif
-    work(&lane_alone, context);
+    const struct lane lane = {0, 1, NULL, team.isa};
+    work(&lane, context);
 }
 
 void team_end(void)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/team.h"
+#include "cli/machine.h"
 #include "cli/saved.h"
 #include "diag/detect.h"
 
@@ -38,8 +39,8 @@ static enum status detect(struct verdict *v, const struct check_run *c, const st
                      : rows > 16 ? 16
                                  : rows;
     struct work work;
-    const int threads = c->threads ? (int)c->threads : team_cores();
-    enum status s = work_create(&work, &g->config, B, T, true, threads, err);
+    const struct team team = machine_team(c->threads);
+    enum status s = work_create(&work, &g->config, B, T, true, team, err);
     if (s != STATUS_OK)
         return s;
     const struct detect d = {.g = g,

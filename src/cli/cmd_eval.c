@@ -8,6 +8,7 @@
 #include "base/team.h"
 #include "cli/command.h"
 #include "cli/human.h"
+#include "cli/machine.h"
 #include "cli/saved.h"
 #include "cli/terminal.h"
 #include "io/metrics.h"
@@ -136,9 +137,9 @@ static enum status measure(struct job *j, struct error *err)
 {
     const struct gpt *model = &j->saved.checkpoint.model;
     const size_t rows = j->T < 2048 ? 2048 / j->T : 1, B = rows < 16 ? rows : 16;
-    const int threads = j->settings->threads ? (int)j->settings->threads : team_cores();
+    const struct team team = machine_team(j->settings->threads);
     struct work work;
-    enum status s = work_create(&work, &model->config, B, j->T, false, threads, err);
+    enum status s = work_create(&work, &model->config, B, j->T, false, team, err);
     if (s != STATUS_OK)
         return s;
     const struct evaluate_options o = {.T = j->T, .stride = j->stride, .stop = show_progress, .context = j};

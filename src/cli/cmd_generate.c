@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/team.h"
 #include "cli/command.h"
+#include "cli/machine.h"
 #include "cli/saved.h"
 #include "cli/stream.h"
 #include "model/decode.h"
@@ -214,7 +215,7 @@ static enum status write_text(struct writer *w, const struct prompt *p, struct e
 static enum status generate(struct writer *w, const struct prompt *p, const struct gpt *model, struct error *err)
 {
     const size_t block = model->config.block_size;
-    const int threads = w->settings->threads ? (int)w->settings->threads : team_cores();
+    const struct team team = machine_team(w->settings->threads);
     struct arena arena = {0};
     sample_layout(&w->scratch, &arena, w->V);
     enum status s = arena_place(&arena, err);
@@ -223,7 +224,7 @@ static enum status generate(struct writer *w, const struct prompt *p, const stru
     sample_layout(&w->scratch, &arena, w->V);
     s = stream_open(&w->stream, stdout, w->settings->stop, err);
     if (s == STATUS_OK)
-        s = decode_create(&w->decode, model, threads, err);
+        s = decode_create(&w->decode, model, team, err);
     if (s == STATUS_OK) {
         if (p->count > block)
             fprintf(stderr, "note: the prompt has %zu symbols and the context holds %zu: only the last %zu count\n",

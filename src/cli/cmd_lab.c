@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/human.h"
 #include "cli/interrupt.h"
+#include "cli/machine.h"
 #include "cli/terminal.h"
 #include "lab/recall.h"
 
@@ -165,6 +166,7 @@ static enum status run_detectors(const struct settings *s, struct error *err)
     const struct recall_options o = {.trials = s->trials,
                                      .correct = s->configurations,
                                      .seed = s->seed,
+                                     .best = machine_isa(),
                                      .only = s->fault,
                                      .progress = progress,
                                      .context = &view};

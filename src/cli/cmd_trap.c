@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/human.h"
 #include "cli/interrupt.h"
+#include "cli/machine.h"
 #include "cli/trap_view.h"
 #include "io/commit.h"
 #include "io/metrics.h"
@@ -123,7 +124,7 @@ static struct trap_settings trap_settings(const struct options *o, const struct 
         .beta2 = s->beta2,
         .grad_clip = 1,
         .seed = s->seed,
-        .threads = s->threads ? (int)s->threads : team_cores(),
+        .team = machine_team(s->threads),
         .eval_interval = s->eval_interval,
         .eval_windows = s->eval_windows,
         .sample_size = s->sample_size,
@@ -232,7 +233,7 @@ static void put_command(struct buffer *b, const struct options *o, const struct 
         free(number);
         json_decref(value);
     }
-    buffer_print(b, " --threads %d", t->settings.threads);
+    buffer_print(b, " --threads %d", t->settings.team.threads);
 }
 
 static enum status write_files(const struct trap *t, const struct settings *s, const struct options *o,

@@ -10,6 +10,7 @@
 #include "base/team.h"
 #include "cli/command.h"
 #include "cli/help.h"
+#include "cli/machine.h"
 #include "cli/version.h"
 #include "kernels/gemm.h"
 
@@ -58,6 +59,8 @@ static int run(const struct command *c, int argc, char **argv)
     } else {
         s = command_check_operands(c, &options, &err);
         gemm_setup();
+        if (s == STATUS_OK)
+            s = machine_check(&err);
         if (s == STATUS_OK)
             s = c->run(&options, settings, &err);
     }

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/machine.h"
+
 #define FIELD(f) .offset = offsetof(struct train_options, f)
 
 static const char *const preset_names[] = {"none", "nano-cpu", "nano", NULL};
@@ -226,7 +228,7 @@ struct trainer_settings train_options_settings(const struct train_options *t)
         .beta2 = t->beta2,
         .grad_clip = t->grad_clip,
         .seed = t->seed,
-        .threads = (int)t->threads,
+        .team = machine_team(t->threads),
         .eval_interval = t->eval_interval,
         .eval_windows = t->eval_windows,
         .log_interval = t->log_interval,

@@ -113,7 +113,7 @@ static bool slides_differ(struct trial *t)
 static bool reset_differs(struct trial *t, size_t n)
 {
     struct decode fresh;
-    t->failed = t->failed ? t->failed : decode_create(&fresh, t->g, t->w->threads, t->err);
+    t->failed = t->failed ? t->failed : decode_create(&fresh, t->g, t->w->team, t->err);
     if (t->failed)
         return false;
     decode_reset(&t->d);
@@ -205,7 +205,7 @@ enum status decoding_check(struct verdict *v, const struct gpt *g, struct work *
     t.tokens = malloc(t.n * sizeof *t.tokens);
     if (!t.tokens)
         return fail(err, STATUS_MEMORY, "check: out of memory");
-    enum status s = decode_create(&t.d, g, w->threads, err);
+    enum status s = decode_create(&t.d, g, w->team, err);
     if (!s) {
         const struct rng_site site = {.seed = seed, .purpose = RNG_CHECK, .head = 7};
         for (size_t k = 0; k < t.n; k++)

@@ -358,7 +358,7 @@ static void check_block(struct job *j)
     draw_mask(j, j->keep_residual, RNG_DROP_RESIDUAL);
     memset(j->grads, 0, j->g->table.size * sizeof *j->grads);
     memcpy(j->w->dres, j->dout, n * sizeof *j->dout);
-    team_run(j->w->threads, block_lane, j);
+    team_run(j->w->team, block_lane, j);
     j->tolerance = NEAR;
     if (compare_mlp(j, &p, &g, &j->w->block[j->layer]))
         compare_attention(j, &p, &g, &j->w->block[j->layer]);

@@ -62,7 +62,7 @@ static void block_lane(const struct lane *lane, void *context)
 static void run_block(const struct trial *t, const real *x, bool backward)
 {
     struct call c = {t, x, backward};
-    team_run(t->w->threads, block_lane, &c);
+    team_run(t->w->team, block_lane, &c);
 }
 
 static unsigned char *chart(const struct trial *t, size_t watch)

@@ -222,7 +222,7 @@ static void run(struct job *j, uint64_t seed)
     back_ends(j);
     for (size_t k = 0; k < j->N * C; k++)
         j->w->dres[k] = (real)j->dx[k];
-    team_run(j->w->threads, lane, j);
+    team_run(j->w->team, lane, j);
     const struct dropout drop = {.p = c->dropout,
                                  .site = {.seed = j->pass.seed, .purpose = RNG_DROP_EMBEDDING, .step = j->pass.step},
                                  .first_row = j->pass.first_row};

@@ -1,14 +1,16 @@
 #include "kernels/adamw.h"
 
-#include "kernels/clones.h"
+#include "kernels/variants.h"
 
 #include <assert.h>
 #include <math.h>
 
 #define GRAIN 64
 
-CLONES void adamw_update(const struct lane *lane, real *restrict p, real *restrict m, real *restrict v,
-                         const real *grad, const struct adamw *o, size_t n)
+VARIANTS(void, adamw_update,
+         (const struct lane *lane, real *restrict p, real *restrict m, real *restrict v, const real *grad,
+          const struct adamw *o, size_t n),
+         (lane, p, m, v, grad, o, n))
 {
     assert(o->step >= 1);
     const double correct1 = 1 - pow(o->beta1, (double)o->step);

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "kernels/attention_fault.h"
-#include "kernels/clones.h"
 #include "kernels/gemm.h"
 #include "kernels/softmax.h"
+#include "kernels/variants.h"
 #include "kernels/vmath.h"
 
 /* Rows that go through gemm together in visible_product. */
@@ -22,9 +22,12 @@ size_t attention_ref_scratch(const struct attention_shape *s)
  * A plain product would multiply the zeros of w with every x_j, and zero times NaN is NaN: so keys that all ROWS
  * queries of a strip see go through gemm, and the few others through a loop over exactly those that are visible.
  *   out (T_q,hs) by ld_out   w (T_q,T_k)   x (T_k,hs) by ld_x */
-CLONES static void visible_product(real *out, size_t ld_out, const real *w, const real *x, size_t ld_x, real alpha,
-                                   size_t h, enum attention_stage stage, const struct attention_shape *s)
+VARIANTS(static void, visible_product,
+         (const struct lane *lane, real *out, size_t ld_out, const real *w, const real *x, size_t ld_x, real alpha,
+          size_t h, enum attention_stage stage, const struct attention_shape *s),
+         (lane, out, ld_out, w, x, ld_x, alpha, h, stage, s))
 {
+    (void)lane; /* it chose this variant */
     for (size_t i0 = 0; i0 < s->T_q; i0 += ROWS) {
         const size_t i1 = i0 + ROWS < s->T_q ? i0 + ROWS : s->T_q;
         struct attention_interval common = attention_fault_keys(s, h, stage, i0);
@@ -52,9 +55,9 @@ CLONES static void visible_product(real *out, size_t ld_out, const real *w, cons
     }
 }
 
-static void head_forward(real *y, const struct attention_rows *rows, real *p, const real *q, const real *k,
-                         const real *v, const struct attention_shape *s, const struct dropout *drop, size_t b, size_t h,
-                         real *scratch)
+static void head_forward(const struct lane *lane, real *y, const struct attention_rows *rows, real *p, const real *q,
+                         const real *k, const real *v, const struct attention_shape *s, const struct dropout *drop,
+                         size_t b, size_t h, real *scratch)
 {
     const size_t T_k = s->T_k;
     /* S = scale Q K^T; entries that the rule hides are computed and never read */
@@ -83,7 +86,7 @@ static void head_forward(real *y, const struct attention_rows *rows, real *p, co
             scratch[i] *= p[i];
         kept = scratch;
     }
-    visible_product(y, s->y_stride, kept, v, s->v_stride, 1, h, ATTENTION_VALUES, s);
+    visible_product(lane, y, s->y_stride, kept, v, s->v_stride, 1, h, ATTENTION_VALUES, s);
 }
 
 void attention_ref_forward(const struct lane *lane, real *restrict y, const struct attention_rows *rows,
@@ -98,16 +101,19 @@ void attention_ref_forward(const struct lane *lane, real *restrict y, const stru
     const struct span pairs = lane_span(lane, s->B * s->H, 1);
     for (size_t pair = pairs.begin; pair < pairs.end; pair++) {
         const size_t b = pair / s->H, h = pair % s->H, h_kv = h / group;
-        head_forward(y + b * s->y_batch + h * s->hs, rows, weights + pair * s->T_q * s->T_k,
+        head_forward(lane, y + b * s->y_batch + h * s->hs, rows, weights + pair * s->T_q * s->T_k,
                      q + b * s->q_batch + h * s->hs, k + b * s->k_batch + h_kv * s->hs,
                      v + b * s->v_batch + h_kv * s->hs, s, drop, b, h, scratch);
     }
 }
 
-CLONES static void head_backward(real *dq, real *dk, real *dv, const real *dy, const real *p, const real *q,
-                                 const real *k, const real *v, const struct attention_shape *s,
-                                 const struct dropout *drop, size_t b, size_t h, real *scratch, bool first_of_group)
+VARIANTS(static void, head_backward,
+         (const struct lane *lane, real *dq, real *dk, real *dv, const real *dy, const real *p, const real *q,
+          const real *k, const real *v, const struct attention_shape *s, const struct dropout *drop, size_t b, size_t h,
+          real *scratch, bool first_of_group),
+         (lane, dq, dk, dv, dy, p, q, k, v, s, drop, b, h, scratch, first_of_group))
 {
+    (void)lane;
     const size_t T_k = s->T_k;
     const real accumulate = first_of_group ? 0 : 1;
     real *ds = scratch, *mask = scratch + s->T_q * T_k;
@@ -132,7 +138,7 @@ CLONES static void head_backward(real *dq, real *dk, real *dv, const real *dy, c
         memset(ds_i + keys.end, 0, (T_k - keys.end) * sizeof *ds_i);
     }
     /* forward: S = scale Q K^T */
-    visible_product(dq, s->q_stride, ds, k, s->k_stride, s->scale, h, ATTENTION_BACKWARD, s);
+    visible_product(lane, dq, s->q_stride, ds, k, s->k_stride, s->scale, h, ATTENTION_BACKWARD, s);
     gemm(GEMM_TRANSPOSED, GEMM_PLAIN, T_k, s->hs, s->T_q, s->scale, ds, T_k, q, s->q_stride, accumulate, dk,
          s->k_stride);
     /* forward: Y = drop(P) V */
@@ -162,7 +168,7 @@ void attention_ref_backward(const struct lane *lane, real *restrict dq, real *re
             const size_t b = g / s->H_kv, h_kv = g % s->H_kv, h = h_kv * group + r;
             const size_t q_at = b * s->q_batch + h * s->hs, k_at = b * s->k_batch + h_kv * s->hs,
                          v_at = b * s->v_batch + h_kv * s->hs;
-            head_backward(dq + q_at, dk + k_at, dv + v_at, dy + b * s->y_batch + h * s->hs,
+            head_backward(lane, dq + q_at, dk + k_at, dv + v_at, dy + b * s->y_batch + h * s->hs,
                           weights + (b * s->H + h) * s->T_q * s->T_k, q + q_at, k + k_at, v + v_at, s, drop, b, h,
                           scratch, r == 0);
         }

@@ -1,10 +1,12 @@
 #include "kernels/crossentropy.h"
 
-#include "kernels/clones.h"
 #include "kernels/softmax.h"
+#include "kernels/variants.h"
 
-CLONES void crossentropy_forward(const struct lane *lane, real *restrict loss, real *restrict logits,
-                                 const uint32_t *targets, size_t N, size_t V)
+VARIANTS(void, crossentropy_forward,
+         (const struct lane *lane, real *restrict loss, real *restrict logits, const uint32_t *targets, size_t N,
+          size_t V),
+         (lane, loss, logits, targets, N, V))
 {
     const struct span s = lane_span(lane, N, 1);
     for (size_t n = s.begin; n < s.end; n++) {
@@ -15,8 +17,10 @@ CLONES void crossentropy_forward(const struct lane *lane, real *restrict loss, r
     }
 }
 
-CLONES void crossentropy_backward(const struct lane *lane, real *restrict probabilities, const uint32_t *targets,
-                                  real scale, size_t N, size_t V)
+VARIANTS(void, crossentropy_backward,
+         (const struct lane *lane, real *restrict probabilities, const uint32_t *targets, real scale, size_t N,
+          size_t V),
+         (lane, probabilities, targets, scale, N, V))
 {
     const struct span s = lane_span(lane, N, 1);
     for (size_t n = s.begin; n < s.end; n++) {

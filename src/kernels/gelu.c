@@ -1,12 +1,12 @@
 #include "kernels/gelu.h"
 
-#include "kernels/clones.h"
+#include "kernels/variants.h"
 #include "kernels/vmath.h"
 
 static const real ROOT_2_OVER_PI = (real)0.79788456080286535588;
 static const real CUBIC = (real)0.044715;
 
-CLONES void gelu_forward(const struct lane *lane, real *y, const real *x, size_t N, size_t C)
+VARIANTS(void, gelu_forward, (const struct lane *lane, real *y, const real *x, size_t N, size_t C), (lane, y, x, N, C))
 {
     const struct span s = lane_span(lane, N, 1);
     for (size_t i = s.begin * C; i < s.end * C; i++) {
@@ -16,7 +16,8 @@ CLONES void gelu_forward(const struct lane *lane, real *y, const real *x, size_t
     }
 }
 
-CLONES void gelu_backward(const struct lane *lane, real *dx, const real *dy, const real *x, size_t N, size_t C)
+VARIANTS(void, gelu_backward, (const struct lane *lane, real *dx, const real *dy, const real *x, size_t N, size_t C),
+         (lane, dx, dy, x, N, C))
 {
     const struct span s = lane_span(lane, N, 1);
     for (size_t i = s.begin * C; i < s.end * C; i++) {

@@ -3,13 +3,15 @@
 #include <assert.h>
 #include <math.h>
 
-#include "kernels/clones.h"
+#include "kernels/variants.h"
 #include "kernels/vmath.h"
 
 #define GRAIN 16 /* channels: no two lanes write one cache line */
 
-CLONES void layernorm_forward(const struct lane *lane, real *y, real *restrict mean, real *restrict rstd, const real *x,
-                              const real *gain, const real *bias, double epsilon, size_t N, size_t C)
+VARIANTS(void, layernorm_forward,
+         (const struct lane *lane, real *y, real *restrict mean, real *restrict rstd, const real *x, const real *gain,
+          const real *bias, double epsilon, size_t N, size_t C),
+         (lane, y, mean, rstd, x, gain, bias, epsilon, N, C))
 {
     assert(C > 0);
     const struct span s = lane_span(lane, N, 1);
@@ -36,8 +38,10 @@ CLONES void layernorm_forward(const struct lane *lane, real *y, real *restrict m
 /* With xhat = (x - mean) rstd and g = dy * gain:
  *   dx = rstd (g - mean_c(g) - xhat mean_c(g xhat)),
  * the two means being what flows back through mean and rstd. */
-CLONES void layernorm_backward_input(const struct lane *lane, real *restrict dx, const real *dy, const real *x,
-                                     const real *mean, const real *rstd, const real *gain, size_t N, size_t C)
+VARIANTS(void, layernorm_backward_input,
+         (const struct lane *lane, real *restrict dx, const real *dy, const real *x, const real *mean, const real *rstd,
+          const real *gain, size_t N, size_t C),
+         (lane, dx, dy, x, mean, rstd, gain, N, C))
 {
     assert(C > 0);
     const struct span s = lane_span(lane, N, 1);
@@ -65,9 +69,10 @@ CLONES void layernorm_backward_input(const struct lane *lane, real *restrict dx,
     }
 }
 
-CLONES void layernorm_backward_weight(const struct lane *lane, real *restrict dgain, real *restrict dbias,
-                                      const real *dy, const real *x, const real *mean, const real *rstd, size_t N,
-                                      size_t C)
+VARIANTS(void, layernorm_backward_weight,
+         (const struct lane *lane, real *restrict dgain, real *restrict dbias, const real *dy, const real *x,
+          const real *mean, const real *rstd, size_t N, size_t C),
+         (lane, dgain, dbias, dy, x, mean, rstd, N, C))
 {
     const struct span s = lane_span(lane, C, GRAIN);
     for (size_t n = 0; n < N; n++) {

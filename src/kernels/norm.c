@@ -1,6 +1,6 @@
 #include "kernels/norm.h"
 
-#include "kernels/clones.h"
+#include "kernels/variants.h"
 
 #include <math.h>
 
@@ -12,7 +12,8 @@ size_t norm_partials(size_t n)
     return (n + CHUNK - 1) / CHUNK;
 }
 
-CLONES void norm_squares(const struct lane *lane, double *restrict partial, const real *x, size_t n)
+VARIANTS(void, norm_squares, (const struct lane *lane, double *restrict partial, const real *x, size_t n),
+         (lane, partial, x, n))
 {
     const struct span s = lane_span(lane, norm_partials(n), 1);
     for (size_t k = s.begin; k < s.end; k++) {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/real.h"
+#include "kernels/variants.h"
 
 #define VMATH_LANES 16
 
@@ -17,7 +18,7 @@
  * where the result is normal: 0.735, at 26.6889, over every such float (tests/kernels/test_vmath.c samples them);
  * exp(-INFINITY) = 0 exactly, exp(0) = 1 exactly, NaN stays NaN.
  * In double: libm's. */
-static inline real vmath_exp(real x)
+VARIANTS_INLINE real vmath_exp(real x)
 {
 #ifdef NOPEEK_DOUBLE
     return exp(x);
@@ -51,7 +52,7 @@ static inline real vmath_exp(real x)
 }
 
 /* Adds the accumulators up in a fixed order. */
-static inline real vmath_reduce(const real acc[VMATH_LANES])
+VARIANTS_INLINE real vmath_reduce(const real acc[VMATH_LANES])
 {
     real half[VMATH_LANES / 2];
     for (size_t k = 0; k < VMATH_LANES / 2; k++)
@@ -63,7 +64,7 @@ static inline real vmath_reduce(const real acc[VMATH_LANES])
 }
 
 /* sum_i x_i */
-static inline real vmath_sum(const real *x, size_t n)
+VARIANTS_INLINE real vmath_sum(const real *x, size_t n)
 {
     real acc[VMATH_LANES] = {0};
     size_t i = 0;
@@ -76,7 +77,7 @@ static inline real vmath_sum(const real *x, size_t n)
 }
 
 /* sum_i x_i y_i */
-static inline real vmath_dot(const real *x, const real *y, size_t n)
+VARIANTS_INLINE real vmath_dot(const real *x, const real *y, size_t n)
 {
     real acc[VMATH_LANES] = {0};
     size_t i = 0;

@@ -17,12 +17,12 @@ static enum status run(struct drill *d, uint32_t steps, struct gpt_learner *l, s
         const struct optimizer_step s = {.lr = d->lr,
                                          .beta1 = 0.9,
                                          .beta2 = 0.99,
-                                         .grad_norm = optimizer_grad_norm(o, size, d->w->threads),
+                                         .grad_norm = optimizer_grad_norm(o, size, d->w->team),
                                          .grad_clip = 1,
                                          .number = step + 1};
         if (!isfinite(d->loss) || !isfinite(s.grad_norm))
             return fail(err, STATUS_NONFINITE, "step %u: the loss or its gradient is not finite", step + 1);
-        optimizer_update(o, d->g->params, &d->g->table, &s, d->w->threads);
+        optimizer_update(o, d->g->params, &d->g->table, &s, d->w->team);
     }
     return STATUS_OK;
 }

@@ -40,7 +40,8 @@ static enum status train(struct impossible *r, struct drill *d, struct error *er
     return s;
 }
 
-enum status impossible_run(struct impossible *r, const struct catalogue_entry *e, uint64_t seed, struct error *err)
+enum status impossible_run(struct impossible *r, const struct catalogue_entry *e, uint64_t seed, enum isa isa,
+                           struct error *err)
 {
     struct config c = config_make(LAYERS, HEADS, CHANNELS, CONTEXT, SYMBOLS);
     c.dropout = e && e->needs_dropout ? 0.1 : 0;
@@ -49,7 +50,7 @@ enum status impossible_run(struct impossible *r, const struct catalogue_entry *e
     enum status s = gpt_create(&g, &c, err);
     if (s)
         return s;
-    s = work_create(&w, &c, BATCH, CONTEXT, true, 1, err);
+    s = work_create(&w, &c, BATCH, CONTEXT, true, (struct team){1, isa}, err);
     if (!s) {
         struct fresh fresh = {.seed = seed};
         struct dataset data = {.ids = fresh.ids, .width = 4, .count = TEXT, .train = TEXT - TEXT / 10};

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/isa.h"
 #include "base/status.h"
 #include "diag/catalogue.h"
 
@@ -16,6 +17,7 @@ struct impossible {
 };
 
 /* e NULL: no fault. STATUS_NONFINITE, STATUS_MEMORY. */
-enum status impossible_run(struct impossible *r, const struct catalogue_entry *e, uint64_t seed, struct error *err);
+enum status impossible_run(struct impossible *r, const struct catalogue_entry *e, uint64_t seed, enum isa isa,
+                           struct error *err);
 
 #endif

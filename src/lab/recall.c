@@ -109,7 +109,7 @@ static enum status try_fault(struct job *j, struct recall_fault *f, uint64_t see
                                        .dropout = e->needs_dropout,
                                        .trained = trained};
     struct specimen m;
-    enum status s = specimen_make(&m, &need, &j->text, seed, err);
+    enum status s = specimen_make(&m, &need, &j->text, seed, j->o->best, err);
     if (s)
         return s;
     const struct rng_site site = {.seed = seed, .purpose = RNG_CHECK, .head = 22};
@@ -145,7 +145,7 @@ static enum status try_learning(struct job *j, struct recall_fault *f, struct er
     enum status s = STATUS_OK;
     for (size_t k = 0; !s && f->entry->trains && k < LEARNING_TRIALS; k++) {
         struct impossible r;
-        s = impossible_run(&r, f->entry, j->o->seed + k, err);
+        s = impossible_run(&r, f->entry, j->o->seed + k, j->o->best, err);
         if (s == STATUS_NONFINITE) { /* training with some faults goes wrong before it tells anything */
             s = STATUS_OK;
             continue;
@@ -160,7 +160,7 @@ static enum status try_correct(struct job *j, uint64_t seed, bool trained, struc
 {
     const struct specimen_need need = {.trained = trained};
     struct specimen m;
-    enum status s = specimen_make(&m, &need, &j->text, seed, err);
+    enum status s = specimen_make(&m, &need, &j->text, seed, j->o->best, err);
     if (s)
         return s;
     s = ask(j, &m, seed, err);

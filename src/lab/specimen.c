@@ -141,7 +141,7 @@ static enum status draw_weights(struct specimen *s, const struct specimen_need *
 }
 
 enum status specimen_make(struct specimen *s, const struct specimen_need *need, const struct specimen_text *text,
-                          uint64_t seed, struct error *err)
+                          uint64_t seed, enum isa best, struct error *err)
 {
     struct draws d = {.site = {.seed = seed, .purpose = RNG_CHECK, .head = 20}};
     *s = (struct specimen){0};
@@ -149,9 +149,10 @@ enum status specimen_make(struct specimen *s, const struct specimen_need *need, 
     const struct config c = draw_config(need, V, &d);
     const size_t B = at_least(need->trained ? 4 : 1 + below(&d, 4), need->least_batch);
     const int threads = below(&d, 8) == 0 ? 2 : 1;
+    const struct team team = {threads, (enum isa)below(&d, (size_t)best + 1)};
     enum status status = gpt_create(&s->model, &c, err);
     if (!status)
-        status = work_create(&s->work, &c, B, c.block_size, true, threads, err);
+        status = work_create(&s->work, &c, B, c.block_size, true, team, err);
     if (need->trained) {
         s->data = text->data;
         s->tokenizer = &text->tokenizer;

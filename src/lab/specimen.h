@@ -37,9 +37,10 @@ struct specimen {
 };
 
 /* Everything is drawn by seed: layers, heads, channels, a ragged context, vocabulary, batch, biases, dropout, threads,
- * and weights fresh from init, rough, or with scores in the thousands. STATUS_MEMORY. Free with specimen_free. */
+ * kernels up to `best`, and weights fresh from init, rough, or with scores in the thousands. STATUS_MEMORY. Free with
+ * specimen_free. */
 enum status specimen_make(struct specimen *s, const struct specimen_need *need, const struct specimen_text *text,
-                          uint64_t seed, struct error *err);
+                          uint64_t seed, enum isa best, struct error *err);
 void specimen_free(struct specimen *s);
 
 #endif

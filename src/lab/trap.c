@@ -158,7 +158,7 @@ static enum status create(struct trap *t, struct error *err)
     if (status)
         return status;
     layout(t);
-    status = work_create(&t->work, &s->config, s->batch_size, s->config.block_size, true, s->threads, err);
+    status = work_create(&t->work, &s->config, s->batch_size, s->config.block_size, true, s->team, err);
     for (size_t side = 0; !status && side < TRAP_SIDES; side++) {
         read_windows(t, &t->twin[side]);
         status = gpt_learner_create(&t->twin[side].learner, err);
@@ -289,7 +289,7 @@ static enum status look_at(struct trap *t, enum trap_side side, struct trap_look
         return status;
     /* On the way a line will do. */
     const size_t length = !last && s->sample_size > SHORT_SAMPLE ? SHORT_SAMPLE : s->sample_size;
-    return sample_text(twin->sample, &twin->sample_bytes, &twin->model, t->tokenizer, length, s->seed, s->threads, err);
+    return sample_text(twin->sample, &twin->sample_bytes, &twin->model, t->tokenizer, length, s->seed, s->team, err);
 }
 
 static enum status look_at_both(struct trap *t, struct error *err)
@@ -324,14 +324,14 @@ static enum status update(struct trap *t, enum trap_side side, struct error *err
                                         .beta1 = s->beta1,
                                         .beta2 = s->beta2,
                                         .weight_decay = s->weight_decay,
-                                        .grad_norm = optimizer_grad_norm(&twin->optimizer, table->size, s->threads),
+                                        .grad_norm = optimizer_grad_norm(&twin->optimizer, table->size, s->team),
                                         .grad_clip = s->grad_clip,
                                         .number = t->step + 1};
     if (!isfinite(twin->loss) || !isfinite(step.grad_norm))
         return fail(err, STATUS_NONFINITE,
                     "step %zu: the loss or the gradient of the %s twin is not finite: lower --lr (now %g)", t->step + 1,
                     side_name(side), step.lr);
-    optimizer_update(&twin->optimizer, twin->model.params, table, &step, s->threads);
+    optimizer_update(&twin->optimizer, twin->model.params, table, &step, s->team);
     return STATUS_OK;
 }
 

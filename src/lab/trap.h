@@ -27,7 +27,7 @@ struct trap_settings {
     size_t batch_size;
     double weight_decay, beta1, beta2, grad_clip;
     uint64_t seed;
-    int threads;
+    struct team team;
     size_t eval_interval; /* steps between evaluations; 0: only before the first step and after the last */
     size_t eval_windows; /* windows of each part that an evaluation reads, evenly spread, as far as there are so many */
     size_t sample_size;  /* symbols that each twin writes at the end; on the way at most 40 */

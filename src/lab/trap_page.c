@@ -367,7 +367,7 @@ static void again_section(struct buffer *b, const struct trap *t, const char *co
         "Loss as it writes: on the same validation symbols, each predicted from what stands before it "
         "alone.</p>\n",
         c->n_layer, c->n_head, c->n_embd, c->block_size, t->twin[0].model.table.size, s->schedule.steps, s->batch_size,
-        s->schedule.lr, s->schedule.min_lr, (unsigned long long)s->seed, s->threads, t->data->count, c->vocab_size,
+        s->schedule.lr, s->schedule.min_lr, (unsigned long long)s->seed, s->team.threads, t->data->count, c->vocab_size,
         t->data->hash, t->windows);
 }
 

@@ -16,12 +16,12 @@ static void layout(struct decode *d)
     }
 }
 
-enum status decode_create(struct decode *d, const struct gpt *model, int threads, struct error *err)
+enum status decode_create(struct decode *d, const struct gpt *model, struct team team, struct error *err)
 {
     *d = (struct decode){.model = model};
     for (size_t i = 0; i < model->config.n_layer * model->config.n_head; i++)
         d->recompute |= model->rules[i] != ATTENTION_CAUSAL;
-    enum status s = work_create(&d->work, &model->config, 1, model->config.block_size, false, threads, err);
+    enum status s = work_create(&d->work, &model->config, 1, model->config.block_size, false, team, err);
     if (s)
         return s;
     layout(d);
@@ -72,8 +72,9 @@ static void append_lane(const struct lane *lane, void *context)
     const size_t C = d->model->config.n_embd;
     gpt_trunk_cached(lane, d->model, &d->work, d->window + call->past, call->n, d->cache);
     lane_barrier(lane); /* the last row is another lane's */
+    const struct lane alone = {0, 1, NULL, lane->isa};
     if (lane->index == 0)
-        gpt_head(&lane_alone, d->model, d->work.logits, d->work.lnf + (call->n - 1) * C, 1);
+        gpt_head(&alone, d->model, d->work.logits, d->work.lnf + (call->n - 1) * C, 1);
 }
 
 const real *decode_append(struct decode *d, const uint32_t *tokens, size_t n)
@@ -98,6 +99,7 @@ const real *decode_append(struct decode *d, const uint32_t *tokens, size_t n)
     set_past(d, past);
     struct call call = {d, past, d->length - past};
     /* A row or two is not worth waking a team for. */
-    team_run(call.n < 16 ? 1 : d->work.threads, append_lane, &call);
+    const struct team few = {1, d->work.team.isa};
+    team_run(call.n < 16 ? few : d->work.team, append_lane, &call);
     return d->work.logits;
 }

@@ -26,7 +26,7 @@ struct decode {
 };
 
 /* STATUS_RANGE, STATUS_MEMORY. The model must outlive d. */
-enum status decode_create(struct decode *d, const struct gpt *model, int threads, struct error *err);
+enum status decode_create(struct decode *d, const struct gpt *model, struct team team, struct error *err);
 void decode_free(struct decode *d);
 
 /* Forgets everything: the next symbol is the first. */

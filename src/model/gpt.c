@@ -169,7 +169,7 @@ void gpt_forward(const struct gpt *g, struct work *w, const uint32_t *tokens, si
 {
     check_call(w, B, T);
     struct call c = {.g = g, .w = w, .tokens = tokens, .B = B, .T = T, .pass = pass};
-    team_run(w->threads, forward_lane, &c);
+    team_run(w->team, forward_lane, &c);
 }
 
 static void loss_lane(const struct lane *lane, void *context)
@@ -182,7 +182,7 @@ void gpt_loss(const struct gpt *g, struct work *w, const uint32_t *targets, size
 {
     check_call(w, B, T);
     struct call c = {.g = g, .w = w, .targets = targets, .B = B, .T = T};
-    team_run(w->threads, loss_lane, &c);
+    team_run(w->team, loss_lane, &c);
 }
 
 static void loss_backward_lane(const struct lane *lane, void *context)
@@ -195,7 +195,7 @@ void gpt_loss_backward(const struct gpt *g, struct work *w, const uint32_t *targ
 {
     check_call(w, B, T);
     struct call c = {.g = g, .w = w, .targets = targets, .B = B, .T = T, .scale = scale};
-    team_run(w->threads, loss_backward_lane, &c);
+    team_run(w->team, loss_backward_lane, &c);
 }
 
 static void backward_lane(const struct lane *lane, void *context)
@@ -216,7 +216,7 @@ void gpt_backward(const struct gpt *g, struct work *w, const uint32_t *tokens, s
     check_call(w, B, T);
     assert(w->training);
     struct call c = {.g = g, .w = w, .tokens = tokens, .B = B, .T = T, .pass = pass, .grads = grads};
-    team_run(w->threads, backward_lane, &c);
+    team_run(w->team, backward_lane, &c);
 }
 
 void gpt_attention_summary(double *entropy, double *max_score, const struct gpt *g, const struct work *w, size_t B,

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "base/team.h"
 #include "kernels/adamw.h"
 #include "kernels/norm.h"
 
@@ -32,10 +31,10 @@ static void norm_lane(const struct lane *lane, void *context)
     norm_squares(lane, c->o->partials, c->o->grads, c->size);
 }
 
-double optimizer_grad_norm(const struct optimizer *o, size_t size, int threads)
+double optimizer_grad_norm(const struct optimizer *o, size_t size, struct team team)
 {
     struct norm_call c = {o, size};
-    team_run(threads, norm_lane, &c);
+    team_run(team, norm_lane, &c);
     return norm_finish(o->partials, size);
 }
 
@@ -62,7 +61,7 @@ static void update_lane(const struct lane *lane, void *context)
 }
 
 void optimizer_update(const struct optimizer *o, real *params, const struct params_table *table,
-                      const struct optimizer_step *step, int threads)
+                      const struct optimizer_step *step, struct team team)
 {
     const double clip = step->grad_clip > 0 ? step->grad_clip / (step->grad_norm + 1e-6) : 1;
     struct update_call c = {o,
@@ -75,5 +74,5 @@ void optimizer_update(const struct optimizer *o, real *params, const struct para
                              .decay = step->weight_decay,
                              .grad_scale = clip < 1 ? clip : 1,
                              .step = step->number}};
-    team_run(threads, update_lane, &c);
+    team_run(team, update_lane, &c);
 }

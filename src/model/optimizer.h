@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/real.h"
+#include "base/team.h"
 #include "model/params.h"
 
 /* What the optimizer keeps. Gradients are one contiguous block, clipped by one norm. */
@@ -21,7 +22,7 @@ void optimizer_layout(struct optimizer *o, struct arena *a, size_t size);
 void optimizer_zero_grads(struct optimizer *o, size_t size);
 
 /* The length of the gradient, the same on any number of threads; not finite when a gradient is not. */
-double optimizer_grad_norm(const struct optimizer *o, size_t size, int threads);
+double optimizer_grad_norm(const struct optimizer *o, size_t size, struct team team);
 
 struct optimizer_step {
     double lr, beta1, beta2, weight_decay;
@@ -33,6 +34,6 @@ struct optimizer_step {
 
 /* One update of params (table.size). */
 void optimizer_update(const struct optimizer *o, real *params, const struct params_table *table,
-                      const struct optimizer_step *step, int threads);
+                      const struct optimizer_step *step, struct team team);
 
 #endif

@@ -59,7 +59,7 @@ static void layout(struct work *w, const struct config *c)
     w->logits = take(a, B, T, c->vocab_size, 1);
     w->loss = take(a, B, T, 1, 1);
     const struct attention_shape shape = {.T_q = T, .T_k = T};
-    w->scratch = take(a, (size_t)team_lanes(w->threads), attention_ref_scratch(&shape), 1, 1);
+    w->scratch = take(a, (size_t)team_lanes(w->team.threads), attention_ref_scratch(&shape), 1, 1);
     if (w->training) {
         w->dres = take(a, B, T, C, 1);
         w->dbranch = take(a, B, T, C, 1);
@@ -69,10 +69,10 @@ static void layout(struct work *w, const struct config *c)
     }
 }
 
-static struct work measured(const struct config *c, size_t B, size_t T, bool training, int threads)
+static struct work measured(const struct config *c, size_t B, size_t T, bool training, struct team team)
 {
-    assert(B > 0 && T > 0 && T <= c->block_size && threads > 0);
-    struct work w = {.B = B, .T = T, .threads = threads, .training = training};
+    assert(B > 0 && T > 0 && T <= c->block_size && team.threads > 0);
+    struct work w = {.B = B, .T = T, .team = team, .training = training};
     size_t scores; /* attention_ref_scratch itself must not overflow */
     if (!checked_mul(&scores, T, T) || !checked_mul(&scores, scores, 2 * sizeof(real)))
         w.arena.overflow = true;
@@ -81,10 +81,10 @@ static struct work measured(const struct config *c, size_t B, size_t T, bool tra
     return w;
 }
 
-enum status work_measure(size_t *bytes, const struct config *c, size_t B, size_t T, bool training, int threads,
+enum status work_measure(size_t *bytes, const struct config *c, size_t B, size_t T, bool training, struct team team,
                          struct error *err)
 {
-    const struct work w = measured(c, B, T, training, threads);
+    const struct work w = measured(c, B, T, training, team);
     if (w.arena.overflow)
         return fail(err, STATUS_RANGE,
                     "a batch of %zu times %zu symbols overflows this machine's addresses: choose "
@@ -94,10 +94,10 @@ enum status work_measure(size_t *bytes, const struct config *c, size_t B, size_t
     return STATUS_OK;
 }
 
-enum status work_create(struct work *w, const struct config *c, size_t B, size_t T, bool training, int threads,
+enum status work_create(struct work *w, const struct config *c, size_t B, size_t T, bool training, struct team team,
                         struct error *err)
 {
-    *w = measured(c, B, T, training, threads);
+    *w = measured(c, B, T, training, team);
     const enum status s = arena_place(&w->arena, err);
     if (s) {
         *w = (struct work){0};

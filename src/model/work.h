@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/real.h"
 #include "base/status.h"
+#include "base/team.h"
 #include "kernels/attention.h"
 #include "model/config.h"
 
@@ -27,7 +28,7 @@ struct block_acts {
 
 struct work {
     size_t B, T; /* the largest batch and length there is room for */
-    int threads;
+    struct team team;
     bool training;                   /* keeps every layer, and has room for a backward pass */
     real *embedded;                  /* (N,C) */
     struct block_acts *block;        /* (L): distinct in training, otherwise one layer's, shared */
@@ -46,12 +47,12 @@ struct work {
 };
 
 /* Bytes that work_create will take. STATUS_RANGE when they overflow. */
-enum status work_measure(size_t *bytes, const struct config *c, size_t B, size_t T, bool training, int threads,
+enum status work_measure(size_t *bytes, const struct config *c, size_t B, size_t T, bool training, struct team team,
                          struct error *err);
 
 /* Room for passes of up to B rows of T symbols. B, T > 0, T <= block_size (asserted). STATUS_RANGE,
  * STATUS_MEMORY; on failure nothing is left allocated. */
-enum status work_create(struct work *w, const struct config *c, size_t B, size_t T, bool training, int threads,
+enum status work_create(struct work *w, const struct config *c, size_t B, size_t T, bool training, struct team team,
                         struct error *err);
 void work_free(struct work *w);
 

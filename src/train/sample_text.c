@@ -33,11 +33,11 @@ static enum status write_symbols(char *out, size_t *bytes, struct decode *d, con
 }
 
 enum status sample_text(char *out, size_t *bytes, const struct gpt *model, const struct tokenizer *tokenizer, size_t n,
-                        uint64_t seed, int threads, struct error *err)
+                        uint64_t seed, struct team team, struct error *err)
 {
     *bytes = 0;
     struct decode d;
-    enum status s = decode_create(&d, model, threads, err);
+    enum status s = decode_create(&d, model, team, err);
     if (s)
         return s;
     struct arena arena = {0};

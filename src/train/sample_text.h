@@ -19,6 +19,6 @@ uint32_t sample_text_start(const struct tokenizer *tokenizer, uint64_t seed);
  * length. Always valid UTF-8: in byte mode zero and every byte that is not ASCII become '?'. STATUS_MEMORY,
  * STATUS_NONFINITE. */
 enum status sample_text(char *out, size_t *bytes, const struct gpt *model, const struct tokenizer *tokenizer, size_t n,
-                        uint64_t seed, int threads, struct error *err);
+                        uint64_t seed, struct team team, struct error *err);
 
 #endif

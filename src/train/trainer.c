@@ -52,7 +52,7 @@ enum status trainer_measure(size_t *bytes, const struct config *c, const struct 
     struct trainer t = {.settings = *s};
     layout(&t, table.size);
     params_table_free(&table);
-    status = work_measure(bytes, c, s->batch_size, c->block_size, true, s->threads, err);
+    status = work_measure(bytes, c, s->batch_size, c->block_size, true, s->team, err);
     if (!status)
         *bytes += t.arena.used;
     return status;
@@ -72,7 +72,7 @@ enum status trainer_create(struct trainer *t, struct error *err)
     if (s)
         return s;
     layout(t, t->model->table.size);
-    s = work_create(&t->work, c, t->settings.batch_size, c->block_size, true, t->settings.threads, err);
+    s = work_create(&t->work, c, t->settings.batch_size, c->block_size, true, t->settings.team, err);
     if (!s) {
         t->learner = (struct gpt_learner){.model = t->model,
                                           .work = &t->work,
@@ -210,7 +210,7 @@ static enum status update_once(struct trainer *t, const struct learner *learner,
     const struct params_table *table = learner->parameters(learner->self, &params);
     optimizer_zero_grads(&t->optimizer, table->size);
     r->loss = learner->loss_and_gradient(learner->self, t->state->step, t->optimizer.grads);
-    r->grad_norm = optimizer_grad_norm(&t->optimizer, table->size, s->threads);
+    r->grad_norm = optimizer_grad_norm(&t->optimizer, table->size, s->team);
     r->lr = schedule_rate(&s->schedule, t->state->step);
     if (!isfinite(r->loss) || !isfinite(r->grad_norm)) {
         char what[128]; /* both are 0 or more; fabs takes the sign that a NaN may carry */
@@ -225,7 +225,7 @@ static enum status update_once(struct trainer *t, const struct learner *learner,
                                         .grad_norm = r->grad_norm,
                                         .grad_clip = s->grad_clip,
                                         .number = t->state->step + 1};
-    optimizer_update(&t->optimizer, params, table, &step, s->threads);
+    optimizer_update(&t->optimizer, params, table, &step, s->team);
     t->state->step++;
     r->step = t->state->step;
     return STATUS_OK;
@@ -313,7 +313,7 @@ static enum status evaluate_now(struct trainer *t, const struct learner *learner
     s = state_set_check(state, verdict, err);
     if (!s)
         s = sample_text(t->sample, &e.sample_bytes, t->model, t->tokenizer, t->settings.sample_size, t->settings.seed,
-                        t->settings.threads, err);
+                        t->settings.team, err);
     if (s)
         return s;
     e.best = e.val_loss < state->best_loss || (isnan(state->best_loss) && !isnan(e.val_loss));

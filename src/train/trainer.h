@@ -26,7 +26,7 @@ struct trainer_settings {
     double weight_decay, beta1, beta2;
     double grad_clip; /* largest gradient norm; 0 is off */
     uint64_t seed;
-    int threads;
+    struct team team;
     size_t eval_interval; /* steps between evaluations; 0: only at the end */
     size_t eval_windows;  /* in the sample of each part */
     size_t log_interval;  /* steps between step records */

@@ -16,7 +16,7 @@ Test(team, spans_cover_everything_once_in_order)
                 const size_t n = sizes[s], grain = grains[g];
                 size_t at = 0, smallest = (size_t)-1, largest = 0;
                 for (int i = 0; i < count; i++) {
-                    const struct lane lane = {i, count};
+                    const struct lane lane = {i, count, NULL, ISA_PORTABLE};
                     const struct span span = lane_span(&lane, n, grain);
                     cr_assert_eq(span.begin, at, "n %zu grain %zu lane %d of %d", n, grain, i, count);
                     cr_assert(span.end >= span.begin);
@@ -66,7 +66,7 @@ Test(team, every_lane_runs_once_and_the_shares_fill_the_whole)
 {
     for (int threads = 1; threads <= MOST; threads++) {
         struct tally t = {0};
-        team_run(threads, mark, &t);
+        team_run((struct team){threads, ISA_PORTABLE}, mark, &t);
         const int lanes = team_lanes(threads);
         for (int i = 0; i < MOST; i++) {
             cr_assert_eq(t.runs[i], i < lanes, "lane %d of %d ran %d times", i, lanes, t.runs[i]);
@@ -99,7 +99,7 @@ Test(team, a_barrier_shows_each_lane_what_the_others_wrote)
 {
     for (int threads = 2; threads <= MOST; threads++) {
         struct tally t = {0};
-        team_run(threads, write_then_read, &t);
+        team_run((struct team){threads, ISA_PORTABLE}, write_then_read, &t);
         for (int i = 0; i < MOST; i++)
             cr_assert_eq(t.sum[i], 0, "lane %d saw %d unfinished rounds", i, t.sum[i]);
     }
@@ -109,7 +109,7 @@ Test(team, threads_that_were_let_go_come_again)
 {
     for (int round = 0; round < 3; round++) {
         struct tally t = {0};
-        team_run(3, write_then_read, &t);
+        team_run((struct team){3, ISA_PORTABLE}, write_then_read, &t);
         team_end();
         for (int i = 0; i < 3; i++)
             cr_assert_eq(t.sum[i], 0);
@@ -119,7 +119,7 @@ Test(team, threads_that_were_let_go_come_again)
 Test(team, no_threads_is_a_bug_caught, .signal = SIGABRT)
 {
     struct tally t = {0};
-    team_run(0, mark, &t);
+    team_run((struct team){0, ISA_PORTABLE}, mark, &t);
 }
 
 Test(team, knows_its_cores_and_its_runtime)

@@ -6,6 +6,7 @@
 
 #include "model/gpt.h"
 #include "store/checkpoint.h"
+#include "support/machine.h"
 #include "support/program.h"
 #include "support/scratch.h"
 #include "support/tiny_run.h"
@@ -57,7 +58,7 @@ static double plain_loss(size_t begin, size_t end, size_t stride)
     snprintf(folder, sizeof folder, "%s/step-000007", dir);
     cr_assert_eq(checkpoint_read(&c, folder, false, &err), STATUS_OK, "%s", err.message);
     cr_assert_eq(dataset_open(&d, &c.tokenizer, &text_path, 1, 0.25, &err), STATUS_OK);
-    cr_assert_eq(work_create(&w, &c.model.config, 1, BLOCK, false, 1, &err), STATUS_OK);
+    cr_assert_eq(work_create(&w, &c.model.config, 1, BLOCK, false, support_team(1), &err), STATUS_OK);
     double sum = 0;
     for (size_t target = begin + 1; target < end; target++) {
         size_t start = begin;

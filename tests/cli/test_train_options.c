@@ -105,7 +105,7 @@ Test(train_options, model_and_settings_are_what_the_options_say)
     const struct trainer_settings s = train_options_settings(&t);
     cr_assert(s.schedule.lr == 0.5 && s.schedule.min_lr == 0.125 && s.schedule.warmup == 4 && s.schedule.steps == 11);
     cr_assert(s.batch_size == 5 && s.grad_accum == 7 && s.weight_decay == 0.0625 && s.beta1 == 0.75 && s.beta2 == 0.5);
-    cr_assert(s.grad_clip == 2 && s.seed == 99 && s.threads == 3 && s.eval_interval == 12 && s.eval_windows == 13);
+    cr_assert(s.grad_clip == 2 && s.seed == 99 && s.team.threads == 3 && s.eval_interval == 12 && s.eval_windows == 13);
     cr_assert(s.log_interval == 14 && s.save_every == 15 && s.keep == 16 && s.stop_after == 17 && s.max_time == 1.5);
     cr_assert(s.sample_size == 18 && s.allow_leak);
     done();

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/team.h"
 #include "kernels/gemm.h"
+#include "support/machine.h"
 #include "support/oracle.h"
 
 TestSuite(gemm, .init = gemm_setup);
@@ -219,7 +220,7 @@ static size_t storm_wrong(double seconds, bool corrupt)
     for (size_t lane = 0; lane < STORM_LANES; lane++)
         storm.own[lane] = pool_real(&pool, largest);
     storm.until = clock_seconds() + seconds;
-    team_run(STORM_LANES, storm_work, &storm);
+    team_run(support_team(STORM_LANES), storm_work, &storm);
     size_t wrong = 0, calls = 0;
     for (int lane = 0; lane < team_lanes(STORM_LANES); lane++) {
         wrong += storm.wrong[lane];

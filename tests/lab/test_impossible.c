@@ -1,4 +1,5 @@
 #include "lab/impossible.h"
+#include "support/machine.h"
 
 #include <criterion/criterion.h>
 
@@ -6,7 +7,8 @@ static struct impossible run(const char *fault)
 {
     struct error err;
     struct impossible r;
-    cr_assert_eq(impossible_run(&r, fault ? catalogue_find(fault) : NULL, 1, &err), STATUS_OK, "%s", err.message);
+    cr_assert_eq(impossible_run(&r, fault ? catalogue_find(fault) : NULL, 1, support_isa(), &err), STATUS_OK, "%s",
+                 err.message);
     return r;
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "support/machine.h"
 #include "support/textfile.h"
 
 /* A trap of a few seconds: a small text, small twins. */
@@ -69,7 +70,7 @@ static void prepare(const char *fault, size_t symbols, size_t steps)
                                                .beta2 = 0.99,
                                                .grad_clip = 1,
                                                .seed = 3,
-                                               .threads = 1,
+                                               .team = support_team(1),
                                                .eval_interval = 4,
                                                .eval_windows = 5,
                                                .sample_size = 60};

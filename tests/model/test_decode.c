@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/machine.h"
 #include "support/tiny.h"
 
 /* Cached and uncached passes multiply matrices of other heights, so the last bits may differ: the limit is relative to
@@ -32,7 +33,7 @@ static struct decode decoder(const struct tiny *t, int threads)
 {
     struct error err;
     struct decode d;
-    cr_assert_eq(decode_create(&d, &t->model, threads, &err), STATUS_OK, "%s", err.message);
+    cr_assert_eq(decode_create(&d, &t->model, support_team(threads), &err), STATUS_OK, "%s", err.message);
     return d;
 }
 
@@ -180,7 +181,7 @@ Test(decode, a_cache_too_large_for_the_machine_is_refused)
     struct decode d;
     make(&t, BLOCK, true, true);
     t.model.config.block_size = (size_t)1 << 30; /* as decode_create sees it: T * T scores of 2^60 numbers and more */
-    cr_expect_eq(decode_create(&d, &t.model, 1, &err), STATUS_RANGE, "%s", err.message);
+    cr_expect_eq(decode_create(&d, &t.model, support_team(1), &err), STATUS_RANGE, "%s", err.message);
     cr_expect(strstr(err.message, "choose"), "%s", err.message);
     t.model.config.block_size = BLOCK;
     tiny_free(&t);

@@ -13,6 +13,7 @@
 #include "io/safetensors.h"
 #include "model/gpt.h"
 #include "model/optimizer.h"
+#include "support/machine.h"
 
 #ifdef NOPEEK_DOUBLE
 #define TOLERANCE 1e-9
@@ -100,7 +101,7 @@ static void golden_open(struct golden *g, const char *name)
     json_decref(j);
     cr_assert_eq(g->steps, 20);
     cr_assert_eq(gpt_create(&g->model, &c, &err), STATUS_OK, "%s", err.message);
-    cr_assert_eq(work_create(&g->work, &c, g->B, g->T, true, 1, &err), STATUS_OK, "%s", err.message);
+    cr_assert_eq(work_create(&g->work, &c, g->B, g->T, true, support_team(1), &err), STATUS_OK, "%s", err.message);
     for (size_t i = 0; i < g->model.table.count; i++) {
         const struct params_tensor *p = &g->model.table.tensor[i];
         if (p->present)
@@ -229,7 +230,7 @@ static double update(struct golden *g, size_t step, double lr, enum plant plant)
     const struct params_table *t = &g->model.table;
     for (size_t i = 0; i < t->count && plant == PLANT_DECAY_ALL; i++)
         t->tensor[i].role = PARAMS_ROLE_MATRIX;
-    const double norm = optimizer_grad_norm(&g->optimizer, t->size, 1);
+    const double norm = optimizer_grad_norm(&g->optimizer, t->size, support_team(1));
     const struct optimizer_step s = {.lr = lr,
                                      .beta1 = g->beta1,
                                      .beta2 = g->beta2,
@@ -237,7 +238,7 @@ static double update(struct golden *g, size_t step, double lr, enum plant plant)
                                      .grad_norm = norm,
                                      .grad_clip = plant == PLANT_NO_CLIP ? 0 : g->clip,
                                      .number = step + (plant == PLANT_STEP_FROM_ZERO ? 2 : 1)};
-    optimizer_update(&g->optimizer, g->model.params, t, &s, 1);
+    optimizer_update(&g->optimizer, g->model.params, t, &s, support_team(1));
     return norm;
 }
 

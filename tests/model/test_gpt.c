@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "support/machine.h"
 #include "support/tiny.h"
 
 #ifdef NOPEEK_DOUBLE
@@ -406,7 +407,7 @@ Test(gpt, evaluation_in_shared_memory_gives_the_same_bits)
     struct tiny t;
     struct work shared;
     tiny_make(&t, &c, 1, 2, 19, 1);
-    cr_assert_eq(work_create(&shared, &c, 2, 19, false, 1, &err), STATUS_OK, "%s", err.message);
+    cr_assert_eq(work_create(&shared, &c, 2, 19, false, support_team(1), &err), STATUS_OK, "%s", err.message);
     real *logits = logits_of(&t, &gpt_evaluating);
     gpt_forward(&t.model, &shared, t.tokens, 2, 19, &gpt_evaluating);
     cr_expect_eq(memcmp(logits, shared.logits, rows_of(&t) * c.vocab_size * sizeof *logits), 0);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/machine.h"
 #include "support/tiny.h"
 
 #ifdef NOPEEK_DOUBLE
@@ -61,7 +62,7 @@ Test(optimizer, only_matrices_and_the_head_shrink_under_decay)
     memcpy(before, b.t.model.params, b.size * sizeof *before);
     optimizer_zero_grads(&b.o, b.size);
     const struct optimizer_step s = step_of(1, 0);
-    optimizer_update(&b.o, b.t.model.params, t, &s, 1);
+    optimizer_update(&b.o, b.t.model.params, t, &s, support_team(1));
     for (size_t i = 0; i < t->count; i++) {
         const struct params_tensor *p = &t->tensor[i];
         const bool shrinks = p->role == PARAMS_ROLE_MATRIX || p->role == PARAMS_ROLE_HEAD;
@@ -80,11 +81,11 @@ Test(optimizer, the_norm_is_that_of_all_tensors_together_on_any_threads)
     double sum = 0;
     for (size_t i = 0; i < b.size; i++)
         sum += (double)b.o.grads[i] * (double)b.o.grads[i];
-    const double norm = optimizer_grad_norm(&b.o, b.size, 1);
+    const double norm = optimizer_grad_norm(&b.o, b.size, support_team(1));
     cr_expect_float_eq(norm, sqrt(sum), 1e-12 * norm);
-    cr_expect_eq(optimizer_grad_norm(&b.o, b.size, 3), norm);
+    cr_expect_eq(optimizer_grad_norm(&b.o, b.size, support_team(3)), norm);
     b.o.grads[b.size - 1] = (real)NAN;
-    cr_expect(isnan(optimizer_grad_norm(&b.o, b.size, 2)));
+    cr_expect(isnan(optimizer_grad_norm(&b.o, b.size, support_team(2))));
     drop(&b);
 }
 
@@ -98,9 +99,9 @@ static void expect_first_update(double clip, double scale)
     memcpy(before, b.t.model.params, b.size * sizeof *before);
     for (size_t i = 0; i < b.size; i++)
         b.o.grads[i] *= (real)1e-7; /* near epsilon, or the size of a gradient would not show in a first step */
-    const double norm = optimizer_grad_norm(&b.o, b.size, 1);
+    const double norm = optimizer_grad_norm(&b.o, b.size, support_team(1));
     const struct optimizer_step s = step_of(clip * norm, norm);
-    optimizer_update(&b.o, b.t.model.params, t, &s, 1);
+    optimizer_update(&b.o, b.t.model.params, t, &s, support_team(1));
     const double factor = scale == 1 ? 1 : scale * norm / (norm + 1e-6);
     for (size_t i = 0; i < t->count; i++)
         for (size_t k = t->tensor[i].offset; k < t->tensor[i].offset + t->tensor[i].rows * t->tensor[i].cols; k++) {
@@ -129,10 +130,10 @@ Test(optimizer, threads_give_the_same_bits)
     struct bench a, b;
     make(&a);
     make(&b);
-    struct optimizer_step s = step_of(1, optimizer_grad_norm(&a.o, a.size, 1));
+    struct optimizer_step s = step_of(1, optimizer_grad_norm(&a.o, a.size, support_team(1)));
     for (s.number = 1; s.number <= 3; s.number++) {
-        optimizer_update(&a.o, a.t.model.params, &a.t.model.table, &s, 1);
-        optimizer_update(&b.o, b.t.model.params, &b.t.model.table, &s, 3);
+        optimizer_update(&a.o, a.t.model.params, &a.t.model.table, &s, support_team(1));
+        optimizer_update(&b.o, b.t.model.params, &b.t.model.table, &s, support_team(3));
     }
     cr_expect_eq(memcmp(a.t.model.params, b.t.model.params, a.size * sizeof(real)), 0);
     cr_expect_eq(memcmp(a.o.v, b.o.v, a.size * sizeof(real)), 0);

@@ -6,6 +6,7 @@
 
 #include "base/team.h"
 #include "kernels/attention_ref.h"
+#include "support/machine.h"
 
 #define MOST 128
 
@@ -51,7 +52,7 @@ static struct arrays arrays_of(const struct work *w, const struct config *c)
     note(&a, w->lnf_rstd, N);
     note(&a, w->logits, N * c->vocab_size);
     note(&a, w->loss, N);
-    note(&a, w->scratch, (size_t)team_lanes(w->threads) * attention_ref_scratch(&shape));
+    note(&a, w->scratch, (size_t)team_lanes(w->team.threads) * attention_ref_scratch(&shape));
     if (w->training) {
         note(&a, w->dres, N * C);
         note(&a, w->dbranch, N * C);
@@ -66,7 +67,7 @@ static struct work work_of(const struct config *c, size_t B, size_t T, bool trai
 {
     struct error err;
     struct work w;
-    cr_assert_eq(work_create(&w, c, B, T, training, threads, &err), STATUS_OK, "%s", err.message);
+    cr_assert_eq(work_create(&w, c, B, T, training, support_team(threads), &err), STATUS_OK, "%s", err.message);
     return w;
 }
 
@@ -95,7 +96,7 @@ Test(work, measure_says_what_create_takes)
     for (int training = 0; training < 2; training++) {
         struct error err;
         struct work w = work_of(&c, 2, 5, training, 1);
-        cr_assert_eq(work_measure(&sizes[training], &c, 2, 5, training, 1, &err), STATUS_OK);
+        cr_assert_eq(work_measure(&sizes[training], &c, 2, 5, training, support_team(1), &err), STATUS_OK);
         cr_expect_eq(w.arena.used, sizes[training]);
         cr_expect_eq(w.arena.size, sizes[training]);
         const struct arrays a = arrays_of(&w, &c);
@@ -140,13 +141,14 @@ Test(work, sizes_that_overflow_are_refused_and_named)
         for (int training = 0; training < 2; training++) {
             struct error err = {""};
             size_t bytes = 123;
-            cr_expect_eq(work_measure(&bytes, &c, SIZES[i].B, SIZES[i].T, training, 1, &err), STATUS_RANGE, "%zu", i);
+            cr_expect_eq(work_measure(&bytes, &c, SIZES[i].B, SIZES[i].T, training, support_team(1), &err),
+                         STATUS_RANGE, "%zu", i);
             cr_expect_eq(bytes, 123);
             if (sizeof(size_t) == 8)
                 cr_expect(strstr(err.message, SIZES[i].named), "%s", err.message);
             struct work w;
             memset(&w, 0xff, sizeof w);
-            cr_expect_eq(work_create(&w, &c, SIZES[i].B, SIZES[i].T, training, 1, &err), STATUS_RANGE);
+            cr_expect_eq(work_create(&w, &c, SIZES[i].B, SIZES[i].T, training, support_team(1), &err), STATUS_RANGE);
             cr_expect_null(w.arena.base, "nothing is left allocated");
             cr_expect_null(w.block);
         }

@@ -1,6 +1,17 @@
 #include "support/division.h"
 
-const struct division divisions[DIVISIONS] = {{1, true}, {2, true}, {3, true}, {5, true}, {64, false}};
+#include "support/machine.h"
+
+const struct division divisions[DIVISIONS] = {
+    {1, true, ISA_AMX},    {2, true, ISA_AMX},      {3, true, ISA_PORTABLE},
+    {5, true, ISA_AVX2},   {64, false, ISA_AVX512}, {1, true, ISA_AVX512_BF16},
+    {1, true, ISA_AVX512}, {1, true, ISA_AVX2},     {1, true, ISA_PORTABLE}};
+
+static enum isa isa_of(const struct division *d)
+{
+    const enum isa best = support_isa();
+    return d->isa < best ? d->isa : best;
+}
 
 int division_lanes(const struct division *d)
 {
@@ -10,11 +21,11 @@ int division_lanes(const struct division *d)
 void division_run(const struct division *d, void (*work)(const struct lane *lane, void *context), void *context)
 {
     if (d->threads) {
-        team_run(d->lanes, work, context);
+        team_run((struct team){d->lanes, isa_of(d)}, work, context);
         return;
     }
     for (int index = d->lanes - 1; index >= 0; index--) {
-        const struct lane lane = {index, d->lanes};
+        const struct lane lane = {index, d->lanes, NULL, isa_of(d)};
         work(&lane, context);
     }
 }

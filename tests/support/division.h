@@ -9,10 +9,11 @@
 struct division {
     int lanes;
     bool threads; /* really at once; else one lane after the other, the last first */
+    enum isa isa; /* or the best that this machine has, when it has not this one */
 };
 
-/* Teams of 1, 2, 3 and 5 threads, and 64 lanes in turn: more lanes than most tests have rows. */
-#define DIVISIONS 5
+/* Teams of 1, 2, 3 and 5 threads, and 64 lanes in turn: more lanes than most tests have rows. Every instruction set. */
+#define DIVISIONS 9
 extern const struct division divisions[DIVISIONS];
 
 /* How many lanes division_run really has: 1 for a team built without OpenMP. */

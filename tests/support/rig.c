@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "store/run.h"
+#include "support/machine.h"
 #include "support/scratch.h"
 
 #define SYMBOLS 420
@@ -61,7 +62,7 @@ struct trainer_settings rig_settings(void)
         .beta2 = 0.99,
         .grad_clip = 1,
         .seed = 7,
-        .threads = 1,
+        .team = support_team(1),
         .eval_windows = 4,
         .log_interval = 4,
         .keep = 2,

@@ -7,6 +7,8 @@
 
 #include "base/rng.h"
 
+#include "support/machine.h"
+
 static void fill(real *x, size_t n, double mean, double sigma, const struct rng_site *site)
 {
     for (size_t i = 0; i < n; i++)
@@ -18,7 +20,7 @@ void tiny_make(struct tiny *t, const struct config *c, size_t micro, size_t B, s
     struct error err;
     *t = (struct tiny){.micro = micro, .B = B, .T = T};
     cr_assert_eq(gpt_create(&t->model, c, &err), STATUS_OK, "%s", err.message);
-    cr_assert_eq(work_create(&t->work, c, B, T, true, threads, &err), STATUS_OK, "%s", err.message);
+    cr_assert_eq(work_create(&t->work, c, B, T, true, support_team(threads), &err), STATUS_OK, "%s", err.message);
     struct rng_site site = {.seed = 11, .purpose = RNG_TEST};
     for (size_t i = 0; i < t->model.table.count; i++) {
         const struct params_tensor *p = &t->model.table.tensor[i];

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "support/machine.h"
 #include "support/scratch.h"
 #include "text/dataset.h"
 
@@ -43,7 +44,7 @@ static size_t sample(char out[N * SAMPLE_TEXT_SYMBOL], size_t n, uint64_t seed, 
 {
     struct error err;
     size_t bytes = 99;
-    const enum status s = sample_text(out, &bytes, &model, &tokenizer, n, seed, threads, &err);
+    const enum status s = sample_text(out, &bytes, &model, &tokenizer, n, seed, support_team(threads), &err);
     cr_assert_eq(s, STATUS_OK, "%s", err.message);
     return bytes;
 }
@@ -126,5 +127,5 @@ Test(sample_text, logits_that_are_not_finite_are_an_error)
     size_t bytes;
     make("abc\n", TOKENIZER_CHARS, 0);
     model.params[model.table.size - 1] = (real)INFINITY;
-    cr_assert_eq(sample_text(out, &bytes, &model, &tokenizer, N, 1, 1, &err), STATUS_NONFINITE);
+    cr_assert_eq(sample_text(out, &bytes, &model, &tokenizer, N, 1, support_team(1), &err), STATUS_NONFINITE);
 }

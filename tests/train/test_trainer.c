@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "store/run.h"
+#include "support/machine.h"
 #include "support/rig.h"
 #include "support/scratch.h"
 #include "train/evaluate.h"
@@ -25,7 +26,7 @@ static void train_whole(const char *dir, int threads)
 {
     struct rig rig;
     rig_make(&rig, dir);
-    rig.trainer.settings.threads = threads;
+    rig.trainer.settings.team = support_team(threads);
     train_ok(&rig);
     cr_assert_eq(rig.steps, 12);
     rig_free(&rig);
@@ -35,7 +36,7 @@ static void train_resumed(const char *dir, int threads)
 {
     struct rig rig;
     rig_resume(&rig, dir);
-    rig.trainer.settings.threads = threads;
+    rig.trainer.settings.team = support_team(threads);
     train_ok(&rig);
     cr_assert_eq(rig.state.step, 12);
     rig_free(&rig);
@@ -77,7 +78,7 @@ Test(trainer, so_it_does_with_two_threads)
     struct rig rig;
     train_whole("whole", 2);
     rig_make(&rig, "cut");
-    rig.trainer.settings.threads = 2;
+    rig.trainer.settings.team = support_team(2);
     rig.trainer.settings.stop_after = 3;
     train_ok(&rig);
     rig_free(&rig);
@@ -480,7 +481,7 @@ Test(trainer, memory_is_measured_before_it_is_taken)
     struct rig rig;
     size_t bytes;
     rig_make(&rig, "run");
-    rig.trainer.settings.threads = 3;
+    rig.trainer.settings.team = support_team(3);
     const struct trainer_settings *s = &rig.trainer.settings;
     cr_assert_eq(trainer_measure(&bytes, &rig.model.config, s, &err), STATUS_OK, "%s", err.message);
     cr_assert_eq(trainer_create(&rig.trainer, &err), STATUS_OK, "%s", err.message);

@@ -1,0 +1,34 @@
+#include "cli/machine.h"
+
+#include <stdlib.h>
+
+#include "kernels/x86/cpu.h"
+
+static enum status choose(enum isa *isa, struct error *err)
+{
+    const enum isa best = cpu_best();
+    const char *name = getenv("NOPEEK_ISA");
+    *isa = best;
+    return name && *name ? isa_parse(isa, name, best, err) : STATUS_OK;
+}
+
+enum status machine_check(struct error *err)
+{
+    enum isa isa;
+    struct error inner;
+    const enum status s = choose(&isa, &inner);
+    return s ? fail(err, s, "NOPEEK_ISA: %s", inner.message) : STATUS_OK;
+}
+
+enum isa machine_isa(void)
+{
+    enum isa isa;
+    struct error ignored;
+    (void)choose(&isa, &ignored);
+    return isa;
+}
+
+struct team machine_team(size_t threads)
+{
+    return (struct team){threads ? (int)threads : team_cores(), machine_isa()};
+}
