@@ -233,6 +233,7 @@ static enum status make_model(struct session *s, struct error *err)
 {
     const struct train_options *t = s->t;
     struct config c = train_options_config(t, s->from.tokenizer.size);
+    s->from.model.config.precision = c.precision;
     if (t->resume)
         return STATUS_OK;
     if (t->init_from) {

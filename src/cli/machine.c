@@ -4,6 +4,8 @@
 
 #include "kernels/x86/cpu.h"
 
+const char *const machine_precisions[] = {"fp32", "bf16", NULL};
+
 static enum status choose(enum isa *isa, struct error *err)
 {
     const enum isa best = cpu_best();

@@ -7,6 +7,9 @@
 #include "base/status.h"
 #include "base/team.h"
 
+/* The names of enum precision, for an option: "fp32", "bf16". */
+extern const char *const machine_precisions[];
+
 /* STATUS_USAGE when NOPEEK_ISA names a set that this processor or build lacks. */
 enum status machine_check(struct error *err);
 

@@ -91,6 +91,9 @@ const struct option_spec train_options_table[] = {
     {.name = "threads", .type = OPTION_SIZE, FIELD(threads), .metavar = "N", .fallback = "1",
      .fallback_note = "the cores there are", .range = OPTION_BETWEEN(1, 1024), .saved = "threads",
      .help = "threads of our own team; OpenBLAS is kept to one each"},
+    {.name = "precision", .type = OPTION_CHOICE, FIELD(precision), .metavar = "NAME", .fallback = "fp32",
+     .choices = machine_precisions, .saved = "precision",
+     .help = "what matrix products compute with; weights, their updates and checkpoints are fp32 all the same"},
     {.name = "max-time", .type = OPTION_NUMBER, FIELD(max_time), .metavar = "SECONDS", .fallback = "0",
      .range = OPTION_AT_LEAST(0), .help = "save and end after so long; 0 is off"},
     {.name = "stop-after", .type = OPTION_SIZE, FIELD(stop_after), .metavar = "N", .fallback = "0",
@@ -214,6 +217,7 @@ struct config train_options_config(const struct train_options *t, size_t vocab_s
     c.bias = t->bias;
     c.tied = t->tied;
     c.trained = t->mask == TRAIN_MASK_NONE ? ATTENTION_FULL : ATTENTION_CAUSAL;
+    c.precision = (enum precision)t->precision;
     return c;
 }
 

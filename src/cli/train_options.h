@@ -27,6 +27,7 @@ struct train_options {
     double lr, min_lr, weight_decay, beta1, beta2, grad_clip;
     uint64_t seed;
     size_t threads;
+    int precision; /* enum precision */
     size_t eval_interval, eval_windows, log_interval, save_every, keep, stop_after, sample_size;
     double max_time;
     bool force;

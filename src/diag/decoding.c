@@ -198,20 +198,22 @@ static enum status run(struct trial *t, size_t lengths)
 enum status decoding_check(struct verdict *v, const struct gpt *g, struct work *w, size_t lengths, uint64_t seed,
                            struct error *err)
 {
-    struct trial t = {.g = g, .w = w, .T = g->config.block_size, .V = g->config.vocab_size, .v = v, .err = err};
+    struct gpt plain = *g; /* a decoder computes in fp32, and is held against whole windows that do */
+    plain.config.precision = PRECISION_FP32;
+    struct trial t = {.g = &plain, .w = w, .T = g->config.block_size, .V = g->config.vocab_size, .v = v, .err = err};
     assert(w->T == t.T && lengths <= DECODING_LENGTHS);
     t.slides = t.T + 5 < SLIDES ? t.T + 5 : lengths < DECODING_LENGTHS ? 8 : SLIDES;
     t.n = 2 * t.T + t.slides + 2;
     t.tokens = malloc(t.n * sizeof *t.tokens);
     if (!t.tokens)
         return fail(err, STATUS_MEMORY, "check: out of memory");
-    enum status s = decode_create(&t.d, g, w->team, err);
+    enum status s = decode_create(&t.d, &plain, w->team, err);
     if (!s) {
         const struct rng_site site = {.seed = seed, .purpose = RNG_CHECK, .head = 7};
         for (size_t k = 0; k < t.n; k++)
             t.tokens[k] = (uint32_t)rng_below(&site, (uint32_t)k, t.V);
         struct noise noise;
-        s = noise_measure(&noise, g, w, t.tokens, t.tokens + 1, 1, t.T, seed, err);
+        s = noise_measure(&noise, &plain, w, t.tokens, t.tokens + 1, 1, t.T, seed, err);
         t.allowed = NEAR + 8 * noise.logits;
         if (!s)
             s = run(&t, lengths);

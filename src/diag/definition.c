@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diag/rounding.h"
 #include "kernels/dropout.h"
 #include "model/block.h"
 
@@ -84,6 +85,11 @@ static struct dropout dropout_of(const struct job *j, enum rng_purpose purpose)
                             .first_row = j->pass->first_row};
 }
 
+static double factor(const struct job *j, real x)
+{
+    return rounding_factor(j->g->config.precision, (double)x);
+}
+
 /* row = x W + bias, W (in,out) */
 static void right_linear(const struct job *j, const real *x, const real *w, const real *bias, size_t in, size_t out)
 {
@@ -91,12 +97,14 @@ static void right_linear(const struct job *j, const real *x, const real *w, cons
         j->row[o] = bias ? (double)bias[o] : 0;
         j->size[o] = fabs(j->row[o]);
     }
-    for (size_t i = 0; i < in; i++)
+    for (size_t i = 0; i < in; i++) {
+        const double x_i = factor(j, x[i]);
         for (size_t o = 0; o < out; o++) {
-            const double term = (double)x[i] * (double)w[i * out + o];
+            const double term = x_i * factor(j, w[i * out + o]);
             j->row[o] += term;
             j->size[o] += fabs(term);
         }
+    }
 }
 
 /* Dropout's mask of position t in a site without heads: (C). */
@@ -292,7 +300,7 @@ static void check_ends(struct job *j, const struct work *w, const uint32_t *toke
         for (size_t v = 0; v < V; v++) {
             j->row[v] = j->size[v] = 0;
             for (size_t k = 0; k < C; k++) {
-                const double term = (double)lnf[t * C + k] * (double)head[v * C + k];
+                const double term = factor(j, lnf[t * C + k]) * factor(j, head[v * C + k]);
                 j->row[v] += term;
                 j->size[v] += fabs(term);
             }

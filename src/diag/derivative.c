@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/rng.h"
+#include "diag/rounding.h"
 #include "kernels/dropout.h"
 #include "model/block.h"
 
@@ -124,24 +125,24 @@ static void blame(const struct job *j, const char *operation, size_t head, const
     snprintf(f->operation, sizeof f->operation, "%s", operation);
 }
 
-static double dot(const double *x, const real *y, size_t n)
+static double dot(enum precision precision, const double *x, const real *y, size_t n)
 {
     double acc[8] = {0};
     size_t i = 0;
     for (; i + 8 <= n; i += 8)
         for (size_t k = 0; k < 8; k++)
-            acc[k] += x[i + k] * (double)y[i + k];
+            acc[k] += rounding_factor(precision, x[i + k]) * rounding_factor(precision, (double)y[i + k]);
     for (; i < n; i++)
-        acc[0] += x[i] * (double)y[i];
+        acc[0] += rounding_factor(precision, x[i]) * rounding_factor(precision, (double)y[i]);
     return ((acc[0] + acc[1]) + (acc[2] + acc[3])) + ((acc[4] + acc[5]) + (acc[6] + acc[7]));
 }
 
 /* forward: y = x W + b, W (in,out), so dx = dy W^T */
-static void back_linear(double *dx, const double *dy, const real *w, size_t T, size_t in, size_t out)
+static void back_linear(const struct job *j, double *dx, const double *dy, const real *w, size_t in, size_t out)
 {
-    for (size_t t = 0; t < T; t++)
+    for (size_t t = 0; t < j->N; t++)
         for (size_t i = 0; i < in; i++)
-            dx[t * in + i] = dot(dy + t * out, w + i * out, out);
+            dx[t * in + i] = dot(j->g->config.precision, dy + t * out, w + i * out, out);
 }
 
 static double gelu_slope(double x)
@@ -242,11 +243,13 @@ static void zero(double *x, size_t n)
 static void compare_linear(struct job *j, const char *operation, const real *found, const real *found_bias,
                            const real *a, const double *dy, size_t in, size_t out)
 {
+    const enum precision how = j->g->config.precision;
     zero(j->dw, in * out);
     for (size_t t = 0; t < j->N; t++)
         for (size_t i = 0; i < in; i++)
             for (size_t o = 0; o < out; o++)
-                j->dw[i * out + o] += (double)a[t * in + i] * dy[t * out + o];
+                j->dw[i * out + o] +=
+                    rounding_factor(how, (double)a[t * in + i]) * rounding_factor(how, dy[t * out + o]);
     if (!same(j, found, j->dw, in, out, out))
         blame(j, operation, VERDICT_NOWHERE, "of the weights");
     zero(j->dw, out);
@@ -293,7 +296,7 @@ static bool compare_mlp(struct job *j, const struct block_params *p, const struc
         j->dmid[k] = (double)j->dout[k];
         dbranch[k] = j->dmid[k] * (double)j->keep_mlp[k];
     }
-    back_linear(j->dgelu, dbranch, p->fc_out, j->N, 4 * C, C);
+    back_linear(j, j->dgelu, dbranch, p->fc_out, 4 * C, C);
     for (size_t k = 0; k < 4 * N * C; k++)
         j->dfc[k] = j->dgelu[k] * gelu_slope((double)a->fc[k]);
     compare_linear(j, "W_out", g->fc_out, g->fc_out_bias, a->gelu, dbranch, 4 * C, C);
@@ -301,7 +304,7 @@ static bool compare_mlp(struct job *j, const struct block_params *p, const struc
     if (!right)
         blame(j, "GELU", VERDICT_NOWHERE, "of its input");
     compare_linear(j, "W_fc", g->fc, g->fc_bias, a->ln2, j->dfc, C, 4 * C);
-    back_linear(j->dln2, j->dfc, p->fc, j->N, C, 4 * C);
+    back_linear(j, j->dln2, j->dfc, p->fc, C, 4 * C);
     if (right)
         compare_layernorm(j, "LayerNorm 2", g->ln2_gain, g->ln2_bias, a->mid, j->dln2);
     back_layernorm(j, j->dmid, j->dln2, a->mid, p->ln2_gain);
@@ -319,7 +322,7 @@ static void compare_attention(struct job *j, const struct block_params *p, const
     for (size_t k = 0; k < N * C; k++)
         dbranch[k] = j->dmid[k] * (double)j->keep_residual[k];
     compare_linear(j, "LayerNorm 2 or W_O", g->proj, g->proj_bias, a->att, dbranch, C, C);
-    back_linear(j->datt, dbranch, p->proj, N, C, C);
+    back_linear(j, j->datt, dbranch, p->proj, C, C);
     zero(j->dqkv, 3 * N * C);
     const double before = j->tolerance;
     double most = 0;
@@ -341,7 +344,7 @@ static void compare_attention(struct job *j, const struct block_params *p, const
     if (!right) /* what follows is built on it */
         return;
     compare_linear(j, "W_QKV", g->qkv, g->qkv_bias, a->ln1, j->dqkv, C, 3 * C);
-    back_linear(j->dln1, j->dqkv, p->qkv, j->N, C, 3 * C);
+    back_linear(j, j->dln1, j->dqkv, p->qkv, C, 3 * C);
     compare_layernorm(j, "LayerNorm 1", g->ln1_gain, g->ln1_bias, j->x, j->dln1);
     memcpy(j->dx, j->dmid, N * C * sizeof *j->dx);
     back_layernorm(j, j->dx, j->dln1, j->x, p->ln1_gain);

@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/rng.h"
+#include "diag/rounding.h"
 #include "kernels/dropout.h"
 #include "model/block.h"
 
@@ -85,11 +86,13 @@ static void back_ends(struct job *j)
     for (size_t n = 0; n < j->N; n++) {
         const real *x_n = x + n * C, *lnf = j->w->lnf + n * C, *dlogits = j->dlogits + n * V;
         double *d = j->dlnf + n * C, mean = 0, var = 0, g_mean = 0, gx_mean = 0;
-        for (size_t v = 0; v < V; v++)
+        for (size_t v = 0; v < V; v++) {
+            const double from = rounding_factor(c->precision, (double)dlogits[v]);
             for (size_t k = 0; k < C; k++) {
-                d[k] += (double)dlogits[v] * (double)head[v * C + k];
-                j->head[v * C + k] += (double)dlogits[v] * (double)lnf[k];
+                d[k] += from * rounding_factor(c->precision, (double)head[v * C + k]);
+                j->head[v * C + k] += from * rounding_factor(c->precision, (double)lnf[k]);
             }
+        }
         for (size_t k = 0; k < C; k++)
             mean += (double)x_n[k] / (double)C;
         for (size_t k = 0; k < C; k++)

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "kernels/gemm.h"
+#include "kernels/linear_bf16.h"
 
 /* Weights are shared out in strips of this many, so that no two lanes write one cache line. */
 #define GRAIN 16
@@ -23,6 +24,10 @@ void linear_forward(const struct lane *lane, real *restrict y, const real *x, co
         for (size_t n = 0; n < rows; n++)
             for (size_t o = 0; o < w->out; o++)
                 y_s[n * w->out + o] = bias[o];
+    if (w->room) {
+        linear_bf16_forward(lane, y, x, w, N, bias != NULL);
+        return;
+    }
     gemm(GEMM_PLAIN, w->transposed ? GEMM_TRANSPOSED : GEMM_PLAIN, rows, w->out, w->in, 1, x + s.begin * w->in, w->in,
          w->values, stored_width(w), bias ? 1 : 0, y_s, w->out);
 }
@@ -31,6 +36,10 @@ void linear_backward_input(const struct lane *lane, real *restrict dx, const rea
                            size_t N)
 {
     assert(w->in > 0 && w->out > 0);
+    if (w->room) {
+        linear_bf16_backward_input(lane, dx, dy, w, N);
+        return;
+    }
     const struct span s = lane_span(lane, N, 1);
     /* forward: y_n = x_n W, so dx_n = dy_n W^T */
     gemm(GEMM_PLAIN, w->transposed ? GEMM_PLAIN : GEMM_TRANSPOSED, s.end - s.begin, w->in, w->out, 1,
@@ -42,7 +51,9 @@ void linear_backward_weight(const struct lane *lane, real *restrict dw, real *re
 {
     assert(w->in > 0 && w->out > 0);
     /* forward: y[n,o] += x[n,i] W[i,o], so dW[i,o] += x[n,i] dy[n,o]; the stored rows are shared out. */
-    if (w->transposed) {
+    if (w->room) {
+        linear_bf16_backward_weight(lane, dw, x, dy, w, N);
+    } else if (w->transposed) {
         const struct span s = lane_span(lane, w->out, GRAIN);
         gemm(GEMM_TRANSPOSED, GEMM_PLAIN, s.end - s.begin, w->in, N, 1, dy + s.begin, w->out, x, w->in, 1,
              dw + s.begin * w->in, w->in);

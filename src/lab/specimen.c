@@ -146,10 +146,11 @@ enum status specimen_make(struct specimen *s, const struct specimen_need *need, 
     struct draws d = {.site = {.seed = seed, .purpose = RNG_CHECK, .head = 20}};
     *s = (struct specimen){0};
     const size_t V = need->trained ? text->tokenizer.size : ONE_OF(&d, 2, 3, 7, 30, 65);
-    const struct config c = draw_config(need, V, &d);
+    struct config c = draw_config(need, V, &d);
     const size_t B = at_least(need->trained ? 4 : 1 + below(&d, 4), need->least_batch);
     const int threads = below(&d, 8) == 0 ? 2 : 1;
     const struct team team = {threads, (enum isa)below(&d, (size_t)best + 1)};
+    c.precision = below(&d, 4) == 0 ? PRECISION_BF16 : PRECISION_FP32;
     enum status status = gpt_create(&s->model, &c, err);
     if (!status)
         status = work_create(&s->work, &c, B, c.block_size, true, team, err);
@@ -161,9 +162,9 @@ enum status specimen_make(struct specimen *s, const struct specimen_need *need, 
     }
     if (!status)
         status = draw_weights(s, need, seed, &d, err);
-    snprintf(s->words, sizeof s->words, "seed %llu: L %zu H %zu C %zu T %zu V %zu B %zu dropout %g%s",
-             (unsigned long long)seed, c.n_layer, c.n_head, c.n_embd, c.block_size, V, B, c.dropout,
-             need->trained ? ", trained" : "");
+    snprintf(s->words, sizeof s->words, "seed %llu: L %zu H %zu C %zu T %zu V %zu B %zu dropout %g %s%s%s",
+             (unsigned long long)seed, c.n_layer, c.n_head, c.n_embd, c.block_size, V, B, c.dropout, isa_name(team.isa),
+             c.precision == PRECISION_BF16 ? " bf16" : "", need->trained ? ", trained" : "");
     if (status)
         specimen_free(s);
     return status;

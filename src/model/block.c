@@ -30,9 +30,30 @@ struct block_params block_params(const struct params_table *t, real *values, siz
     return b;
 }
 
-static struct linear_weight weight(const real *values, size_t in, size_t out)
+/* The four matrices of a block. In bf16 they have a place to be packed in; a cache is filled and read in fp32. */
+struct block_weights {
+    struct linear_weight qkv, proj, fc, fc_out;
+};
+
+static struct block_weights weights_of(const struct block_params *b, const struct work *w, const struct block_pass *p)
 {
-    return (struct linear_weight){.values = values, .in = in, .out = out};
+    const size_t C = p->model->config.n_embd;
+    const struct linear_room *room = p->cache ? NULL : work_room(w, p->model->config.precision);
+    const struct block_packed *packed = &w->packed[p->layer % 2];
+    return (struct block_weights){
+        .qkv = {.values = b->qkv, .in = C, .out = 3 * C, .room = room, .packed = packed->qkv},
+        .proj = {.values = b->proj, .in = C, .out = C, .room = room, .packed = packed->proj},
+        .fc = {.values = b->fc, .in = C, .out = 4 * C, .room = room, .packed = packed->fc},
+        .fc_out = {.values = b->fc_out, .in = 4 * C, .out = C, .room = room, .packed = packed->fc_out},
+    };
+}
+
+static void pack(const struct lane *lane, const struct block_weights *m, enum linear_pass pass)
+{
+    linear_pack(lane, &m->qkv, pass);
+    linear_pack(lane, &m->proj, pass);
+    linear_pack(lane, &m->fc, pass);
+    linear_pack(lane, &m->fc_out, pass);
 }
 
 static struct dropout dropout_of(const struct block_pass *p, enum rng_purpose purpose)
@@ -106,13 +127,16 @@ void block_forward(const struct lane *lane, const real *x, struct block_acts *a,
     const struct config *c = &p->model->config;
     const size_t N = p->B * p->T, C = c->n_embd;
     const struct block_params b = block_params(&p->model->table, p->model->params, p->layer);
-    const struct linear_weight qkv = weight(b.qkv, C, 3 * C), proj = weight(b.proj, C, C), fc = weight(b.fc, C, 4 * C),
-                               fc_out = weight(b.fc_out, 4 * C, C);
+    const struct block_weights m = weights_of(&b, w, p);
     assert(!p->cache || p->B == 1);
 
+    if (m.qkv.room) {
+        pack(lane, &m, LINEAR_FORWARD);
+        lane_barrier(lane);
+    }
     layernorm_forward(lane, a->ln1, a->ln1_mean, a->ln1_rstd, x, b.ln1_gain, b.ln1_bias, c->norm_epsilon, N, C);
     mix(lane, p, FAULT_LN1, a->ln1, C, false);
-    linear_forward(lane, a->qkv, a->ln1, &qkv, b.qkv_bias, N);
+    linear_forward(lane, a->qkv, a->ln1, &m.qkv, b.qkv_bias, N);
     /* Rotary or other position codes on q and k would be applied here. */
     if (p->cache)
         fill_cache(lane, p, a->qkv, C);
@@ -124,17 +148,17 @@ void block_forward(const struct lane *lane, const real *x, struct block_acts *a,
                           w->scratch);
     attention_barrier(lane, p->B);
     mix(lane, p, FAULT_ATTENTION, a->att, C, false);
-    linear_forward(lane, w->branch, a->att, &proj, b.proj_bias, N);
+    linear_forward(lane, w->branch, a->att, &m.proj, b.proj_bias, N);
     const struct dropout drop_residual = dropout_of(p, RNG_DROP_RESIDUAL);
     dropout_apply(lane, w->branch, &drop_residual, p->B, p->T, C);
     residual_forward(lane, a->mid, x, w->branch, N, C);
 
     layernorm_forward(lane, a->ln2, a->ln2_mean, a->ln2_rstd, a->mid, b.ln2_gain, b.ln2_bias, c->norm_epsilon, N, C);
     mix(lane, p, FAULT_LN2, a->ln2, C, false);
-    linear_forward(lane, a->fc, a->ln2, &fc, b.fc_bias, N);
+    linear_forward(lane, a->fc, a->ln2, &m.fc, b.fc_bias, N);
     gelu_forward(lane, a->gelu, a->fc, N, 4 * C);
     mix(lane, p, FAULT_GELU, a->gelu, 4 * C, false);
-    linear_forward(lane, w->branch, a->gelu, &fc_out, b.fc_out_bias, N);
+    linear_forward(lane, w->branch, a->gelu, &m.fc_out, b.fc_out_bias, N);
     const struct dropout drop_mlp = dropout_of(p, RNG_DROP_MLP);
     dropout_apply(lane, w->branch, &drop_mlp, p->B, p->T, C);
     residual_forward(lane, a->out, a->mid, w->branch, N, C);
@@ -160,24 +184,24 @@ void block_backward(const struct lane *lane, const real *x, const struct block_a
     const size_t N = p->B * p->T, C = c->n_embd;
     const struct block_params b = block_params(&p->model->table, p->model->params, p->layer);
     const struct block_params g = block_params(&p->model->table, grads, p->layer);
-    const struct linear_weight qkv = weight(b.qkv, C, 3 * C), proj = weight(b.proj, C, C), fc = weight(b.fc, C, 4 * C),
-                               fc_out = weight(b.fc_out, 4 * C, C);
+    const struct block_weights m = weights_of(&b, w, p);
     assert(!p->cache);
 
+    pack(lane, &m, LINEAR_BACKWARD); /* the next barrier comes before the first use */
     /* forward: out = mid + drop(gelu W_out + b_out) */
     const struct dropout drop_mlp = dropout_of(p, RNG_DROP_MLP);
     const real *dmlp = branch_gradient(lane, w, &drop_mlp, p, C);
     lane_barrier(lane);
     if (grads)
-        linear_backward_weight(lane, g.fc_out, g.fc_out_bias, a->gelu, dmlp, &fc_out, N);
-    linear_backward_input(lane, w->dfc, dmlp, &fc_out, N);
+        linear_backward_weight(lane, g.fc_out, g.fc_out_bias, a->gelu, dmlp, &m.fc_out, N);
+    linear_backward_input(lane, w->dfc, dmlp, &m.fc_out, N);
     mix(lane, p, FAULT_GELU, w->dfc, 4 * C, true);
     gelu_backward(lane, w->dfc, w->dfc, a->fc, N, 4 * C); /* forward: gelu(fc) */
     lane_barrier(lane);
     /* forward: fc = LN2(mid) W_fc + b_fc */
     if (grads)
-        linear_backward_weight(lane, g.fc, g.fc_bias, a->ln2, w->dfc, &fc, N);
-    linear_backward_input(lane, w->dln, w->dfc, &fc, N);
+        linear_backward_weight(lane, g.fc, g.fc_bias, a->ln2, w->dfc, &m.fc, N);
+    linear_backward_input(lane, w->dln, w->dfc, &m.fc, N);
     mix(lane, p, FAULT_LN2, w->dln, C, true);
     lane_barrier(lane);
     if (grads)
@@ -189,8 +213,8 @@ void block_backward(const struct lane *lane, const real *x, const struct block_a
     const real *dproj = branch_gradient(lane, w, &drop_residual, p, C);
     lane_barrier(lane);
     if (grads)
-        linear_backward_weight(lane, g.proj, g.proj_bias, a->att, dproj, &proj, N);
-    linear_backward_input(lane, w->dln, dproj, &proj, N); /* w->dln now holds the gradient of att */
+        linear_backward_weight(lane, g.proj, g.proj_bias, a->att, dproj, &m.proj, N);
+    linear_backward_input(lane, w->dln, dproj, &m.proj, N); /* w->dln now holds the gradient of att */
     mix(lane, p, FAULT_ATTENTION, w->dln, C, true);
     attention_barrier(lane, p->B);
     const struct attention_shape shape = shape_of(p);
@@ -202,8 +226,8 @@ void block_backward(const struct lane *lane, const real *x, const struct block_a
     /* The transpose of what was applied to q and k would stand here. */
     /* forward: qkv = LN1(x) W_QKV + b_QKV */
     if (grads)
-        linear_backward_weight(lane, g.qkv, g.qkv_bias, a->ln1, w->dqkv, &qkv, N);
-    linear_backward_input(lane, w->dln, w->dqkv, &qkv, N);
+        linear_backward_weight(lane, g.qkv, g.qkv_bias, a->ln1, w->dqkv, &m.qkv, N);
+    linear_backward_input(lane, w->dln, w->dqkv, &m.qkv, N);
     mix(lane, p, FAULT_LN1, w->dln, C, true);
     lane_barrier(lane);
     if (grads)

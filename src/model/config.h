@@ -8,6 +8,12 @@
 #include "base/status.h"
 #include "kernels/attention.h"
 
+/* What matrix products compute with: how a model is run, not what it is, and no part of a checkpoint. */
+enum precision {
+    PRECISION_FP32,
+    PRECISION_BF16, /* factors rounded to bf16, sums in fp32: kernels/gemm_bf16.h */
+};
+
 struct config {
     size_t n_layer;               /* L, 1 .. 4095 */
     size_t n_head;                /* H, 1 .. 4095, divides n_embd */
@@ -21,6 +27,7 @@ struct config {
     double norm_epsilon;          /* LayerNorm: 1e-5 */
     enum attention_rule declared; /* what the model promises about attention */
     enum attention_rule trained;  /* what its training really did; unlike `declared` only in a leaky run */
+    enum precision precision;     /* of passes over whole windows; decoding with a cache is fp32 */
 };
 
 /* GPT-2's defaults (biases, tied, epsilon 1e-5, causal) at the given sizes; head_size = C / H. */

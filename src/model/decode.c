@@ -21,7 +21,9 @@ enum status decode_create(struct decode *d, const struct gpt *model, struct team
     *d = (struct decode){.model = model};
     for (size_t i = 0; i < model->config.n_layer * model->config.n_head; i++)
         d->recompute |= model->rules[i] != ATTENTION_CAUSAL;
-    enum status s = work_create(&d->work, &model->config, 1, model->config.block_size, false, team, err);
+    struct config c = model->config;
+    c.precision = PRECISION_FP32; /* a cache is filled and read in fp32 */
+    enum status s = work_create(&d->work, &c, 1, c.block_size, false, team, err);
     if (s)
         return s;
     layout(d);

@@ -58,9 +58,12 @@ static enum params_kind head_kind(const struct gpt *g)
     return g->config.tied ? PARAMS_TOKEN_EMBEDDING : PARAMS_HEAD;
 }
 
-static struct linear_weight head_weight(const struct gpt *g)
+/* w NULL: in fp32, whatever the model's precision. */
+static struct linear_weight head_weight(const struct gpt *g, const struct work *w)
 {
-    return (struct linear_weight){.values = tensor(g, g->params, head_kind(g)),
+    return (struct linear_weight){.room = w ? work_room(w, g->config.precision) : NULL,
+                                  .packed = w ? w->packed_head : NULL,
+                                  .values = tensor(g, g->params, head_kind(g)),
                                   .in = g->config.n_embd,
                                   .out = g->config.vocab_size,
                                   .transposed = true};
@@ -137,7 +140,7 @@ void gpt_trunk_cached(const struct lane *lane, const struct gpt *g, struct work 
 
 void gpt_head(const struct lane *lane, const struct gpt *g, real *logits, const real *hidden, size_t N)
 {
-    const struct linear_weight head = head_weight(g);
+    const struct linear_weight head = head_weight(g, NULL);
     linear_forward(lane, logits, hidden, &head, NULL, N);
 }
 
@@ -160,8 +163,10 @@ static void check_call(const struct work *w, size_t B, size_t T)
 static void forward_lane(const struct lane *lane, void *context)
 {
     const struct call *c = context;
+    const struct linear_weight head = head_weight(c->g, c->w);
+    linear_pack(lane, &head, LINEAR_FORWARD); /* the blocks have barriers */
     trunk_forward(lane, c->g, c->w, c->tokens, c->B, c->T, c->pass, NULL);
-    gpt_head(lane, c->g, c->w->logits, c->w->lnf, c->B * c->T);
+    linear_forward(lane, c->w->logits, c->w->lnf, &head, NULL, c->B * c->T);
 }
 
 void gpt_forward(const struct gpt *g, struct work *w, const uint32_t *tokens, size_t B, size_t T,
@@ -201,8 +206,12 @@ void gpt_loss_backward(const struct gpt *g, struct work *w, const uint32_t *targ
 static void backward_lane(const struct lane *lane, void *context)
 {
     const struct call *c = context;
-    const struct linear_weight head = head_weight(c->g);
+    const struct linear_weight head = head_weight(c->g, c->w);
     const size_t N = c->B * c->T;
+    if (head.room) {
+        linear_pack(lane, &head, LINEAR_BACKWARD);
+        lane_barrier(lane);
+    }
     /* forward: logits = hidden W_head^T */
     if (c->grads)
         linear_backward_weight(lane, tensor(c->g, c->grads, head_kind(c->g)), NULL, c->w->lnf, c->w->logits, &head, N);

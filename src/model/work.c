@@ -38,6 +38,25 @@ static void place_block(struct block_acts *b, const struct config *c, size_t B, 
     b->out = take(a, B, T, C, 1);
 }
 
+static uint32_t *take_packed(struct arena *a, size_t in, size_t out)
+{
+    return arena_take(a, linear_packed_words(in, out), sizeof(uint32_t));
+}
+
+static void place_bf16(struct work *w, const struct config *c, struct arena *a)
+{
+    const size_t C = c->n_embd, V = c->vocab_size, widest = V > 4 * C ? V : 4 * C;
+    size_t shared;
+    linear_room_sizes(&w->room.lane_words, &shared, w->B * w->T, widest, 4 * C);
+    a->overflow |= shared == 0;
+    w->room.lanes = arena_take(a, (size_t)team_lanes(w->team.threads) * w->room.lane_words, sizeof *w->room.lanes);
+    w->room.shared = arena_take(a, shared, sizeof *w->room.shared);
+    for (size_t k = 0; k < 2; k++)
+        w->packed[k] = (struct block_packed){take_packed(a, C, 3 * C), take_packed(a, C, C), take_packed(a, C, 4 * C),
+                                             take_packed(a, 4 * C, C)};
+    w->packed_head = take_packed(a, C, V);
+}
+
 /* Runs twice: on a measuring arena, then on the placed one. */
 static void layout(struct work *w, const struct config *c)
 {
@@ -60,6 +79,8 @@ static void layout(struct work *w, const struct config *c)
     w->loss = take(a, B, T, 1, 1);
     const struct attention_shape shape = {.T_q = T, .T_k = T};
     w->scratch = take(a, (size_t)team_lanes(w->team.threads), attention_ref_scratch(&shape), 1, 1);
+    if (c->precision == PRECISION_BF16)
+        place_bf16(w, c, a);
     if (w->training) {
         w->dres = take(a, B, T, C, 1);
         w->dbranch = take(a, B, T, C, 1);
@@ -105,6 +126,12 @@ enum status work_create(struct work *w, const struct config *c, size_t B, size_t
     }
     layout(w, c);
     return STATUS_OK;
+}
+
+const struct linear_room *work_room(const struct work *w, enum precision precision)
+{
+    assert(precision == PRECISION_FP32 || w->room.lanes);
+    return precision == PRECISION_BF16 ? &w->room : NULL;
 }
 
 void work_free(struct work *w)

@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "base/team.h"
 #include "kernels/attention.h"
+#include "kernels/linear.h"
 #include "model/config.h"
 
 /* What one block computes, in order. N = B * T rows. */
@@ -26,6 +27,11 @@ struct block_acts {
     real *out;       /* (N,C): residual stream after the MLP */
 };
 
+/* One block's weights as products in bf16 take them, of the pass that is under way. */
+struct block_packed {
+    uint32_t *qkv, *proj, *fc, *fc_out;
+};
+
 struct work {
     size_t B, T; /* the largest batch and length there is room for */
     struct team team;
@@ -37,6 +43,9 @@ struct work {
     real *logits;                    /* (N,V): logits, then probabilities, then their gradient */
     real *loss;                      /* (N) */
     real *scratch;                   /* attention's, for every lane */
+    struct linear_room room;         /* of products in bf16; NULL pointers in fp32, as in the next two */
+    struct block_packed packed[2]; /* even and odd layers: the next is filled while some lanes are still in the last */
+    uint32_t *packed_head;
     /* backward; NULL unless training */
     real *dres;    /* (N,C): gradient of the residual stream; at the end, of the embeddings */
     real *dbranch; /* (N,C) */
@@ -55,5 +64,9 @@ enum status work_measure(size_t *bytes, const struct config *c, size_t B, size_t
 enum status work_create(struct work *w, const struct config *c, size_t B, size_t T, bool training, struct team team,
                         struct error *err);
 void work_free(struct work *w);
+
+/* The room for products of a precision: NULL for fp32. w was made for that precision (asserted) or, for fp32, for any.
+ */
+const struct linear_room *work_room(const struct work *w, enum precision precision);
 
 #endif
