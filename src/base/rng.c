@@ -10,14 +10,14 @@ void rng_philox(uint32_t out[4], const uint32_t counter[4], const uint32_t key[2
     uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
     uint32_t k0 = key[0], k1 = key[1];
     for (int round = 0; round < 10; round++) {
-        const uint64_t p0 = (uint64_t)0xD2511F53u * c0;
-        const uint64_t p1 = (uint64_t)0xCD9E8D57u * c2;
+        const uint64_t p0 = (uint64_t)RNG_M0 * c0;
+        const uint64_t p1 = (uint64_t)RNG_M1 * c2;
         c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
         c1 = (uint32_t)p1;
         c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
         c3 = (uint32_t)p0;
-        k0 += 0x9E3779B9u; /* golden ratio */
-        k1 += 0xBB67AE85u; /* sqrt(3) - 1 */
+        k0 += RNG_W0;
+        k1 += RNG_W1;
     }
     out[0] = c0;
     out[1] = c1;
@@ -25,13 +25,19 @@ void rng_philox(uint32_t out[4], const uint32_t counter[4], const uint32_t key[2
     out[3] = c3;
 }
 
-void rng_block(uint32_t out[4], const struct rng_site *site, uint32_t block)
+struct rng_start rng_start(const struct rng_site *site)
 {
     assert(site->layer < 4096 && site->head < 4096);
-    const uint32_t key[2] = {(uint32_t)site->seed, (uint32_t)(site->seed >> 32)};
     const uint32_t where = (uint32_t)site->purpose << 24 | site->layer << 12 | site->head;
-    const uint32_t counter[4] = {block, site->row, where, site->step};
-    rng_philox(out, counter, key);
+    return (struct rng_start){.counter = {0, site->row, where, site->step},
+                              .key = {(uint32_t)site->seed, (uint32_t)(site->seed >> 32)}};
+}
+
+void rng_block(uint32_t out[4], const struct rng_site *site, uint32_t block)
+{
+    struct rng_start at = rng_start(site);
+    at.counter[0] = block;
+    rng_philox(out, at.counter, at.key);
 }
 
 uint32_t rng_bits(const struct rng_site *site, uint32_t position)

@@ -32,6 +32,18 @@ struct rng_site {
 /* The raw generator: out = Philox4x32-10(counter, key). */
 void rng_philox(uint32_t out[4], const uint32_t counter[4], const uint32_t key[2]);
 
+/* Philox's multipliers, and the steps of its key: the golden ratio and sqrt(3) - 1. */
+#define RNG_M0 0xD2511F53u
+#define RNG_M1 0xCD9E8D57u
+#define RNG_W0 0x9E3779B9u
+#define RNG_W1 0xBB67AE85u
+
+/* Counter and key of a site; counter[0] is the block. layer and head below 4096 (asserted). */
+struct rng_start {
+    uint32_t counter[4], key[2];
+};
+struct rng_start rng_start(const struct rng_site *site);
+
 /* Four draws: those of positions 4*block .. 4*block+3. */
 void rng_block(uint32_t out[4], const struct rng_site *site, uint32_t block);
 

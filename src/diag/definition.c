@@ -112,7 +112,7 @@ static const real *mask_of(const struct job *j, enum rng_purpose purpose, size_t
 {
     const size_t C = j->g->config.n_embd;
     const struct dropout d = dropout_of(j, purpose);
-    dropout_mask(j->keep, &d, j->b, 0, t * C, C);
+    dropout_mask(&lane_alone, j->keep, &d, j->b, 0, t * C, C);
     return j->keep;
 }
 
@@ -172,7 +172,7 @@ static double right_attention(const struct job *j, const real *qkv, size_t head,
     memset(j->row, 0, hs * sizeof *j->row);
     memset(j->size, 0, hs * sizeof *j->size);
     const struct dropout d = dropout_of(j, RNG_DROP_ATTENTION);
-    dropout_mask(j->keep, &d, j->b, head, i * j->T, j->T);
+    dropout_mask(&lane_alone, j->keep, &d, j->b, head, i * j->T, j->T);
     for (size_t k = begin; k < end; k++)
         for (size_t c = 0; c < hs; c++) {
             const double v = (double)j->keep[k] * (double)qkv[k * 3 * C + 2 * C + head * hs + c];

@@ -199,7 +199,7 @@ static double back_attention(const struct job *j, const real *qkv, size_t head, 
         double *dq = j->dqkv + row * 3 * C + at, *dkeys = j->dqkv + b * T * 3 * C + C + at, *dvalues = dkeys + C;
         double m = -INFINITY, l = 0, mean = 0;
         if (i == 0)
-            dropout_mask(j->keep, &drop, b, head, 0, T * T);
+            dropout_mask(&lane_alone, j->keep, &drop, b, head, 0, T * T);
         const real *keep = j->keep + i * T;
         for (size_t k = 0; k < end; k++) {
             double s = 0, size = 0, dp = 0;

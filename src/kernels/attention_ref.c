@@ -81,7 +81,7 @@ static void head_forward(const struct lane *lane, real *y, const struct attentio
     /* Y = drop(P) V */
     const real *kept = p;
     if (drop) {
-        dropout_mask(scratch, drop, b, h, 0, s->T_q * T_k);
+        dropout_mask(lane, scratch, drop, b, h, 0, s->T_q * T_k);
         for (size_t i = 0; i < s->T_q * T_k; i++)
             scratch[i] *= p[i];
         kept = scratch;
@@ -120,7 +120,7 @@ VARIANTS(static void, head_backward,
     /* forward: Y = drop(P) V, so d drop(P) = dY V^T; hidden entries are computed and never read */
     gemm(GEMM_PLAIN, GEMM_TRANSPOSED, s->T_q, T_k, s->hs, 1, dy, s->y_stride, v, s->v_stride, 0, ds, T_k);
     if (drop)
-        dropout_mask(mask, drop, b, h, 0, s->T_q * T_k);
+        dropout_mask(lane, mask, drop, b, h, 0, s->T_q * T_k);
     for (size_t i = 0; i < s->T_q; i++) {
         const struct attention_interval keys = attention_fault_keys(s, h, ATTENTION_BACKWARD, i);
         const real *p_i = p + i * T_k;

@@ -21,7 +21,8 @@ struct dropout {
  * What is dropped becomes 0 whatever it was. Each lane does its share of the B * T rows. */
 void dropout_apply(const struct lane *lane, real *x, const struct dropout *d, size_t B, size_t T, size_t C);
 
-/* mask[j] = 0 or 1 / (1 - p), for positions first .. first+n-1 of batch row b and head h. */
-void dropout_mask(real *mask, const struct dropout *d, size_t b, size_t h, size_t first, size_t n);
+/* mask[j] = 0 or 1 / (1 - p), for positions first .. first+n-1 of batch row b and head h; all of them, by this lane. */
+void dropout_mask(const struct lane *lane, real *mask, const struct dropout *d, size_t b, size_t h, size_t first,
+                  size_t n);
 
 #endif

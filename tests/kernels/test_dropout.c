@@ -5,6 +5,7 @@
 
 #include "kernels/dropout.h"
 #include "support/division.h"
+#include "support/machine.h"
 #include "support/oracle.h"
 
 static struct dropout some_dropout(double p)
@@ -12,31 +13,33 @@ static struct dropout some_dropout(double p)
     return (struct dropout){.p = p, .site = {.seed = 7, .purpose = RNG_TEST, .step = 3, .layer = 2}, .first_row = 4};
 }
 
-static real *mask_of(struct pool *pool, const struct dropout *d, size_t b, size_t h, size_t n)
+static real *mask_of(struct pool *pool, enum isa isa, const struct dropout *d, size_t b, size_t h, size_t n)
 {
+    const struct lane lane = {0, 1, NULL, isa};
     real *mask = pool_real(pool, n);
-    dropout_mask(mask, d, b, h, 0, n);
+    dropout_mask(&lane, mask, d, b, h, 0, n);
     return mask;
 }
 
 Test(dropout, mask_is_what_the_counters_say)
 {
     static const double rates[] = {0, 0.1, 0.5, 0.999};
-    for (size_t k = 0; k < 4; k++) {
+    for (size_t k = 0; k < 4 * ((size_t)support_isa() + 1); k++) {
+        const enum isa isa = (enum isa)(k / 4);
         struct pool pool = {0};
-        const struct dropout d = some_dropout(rates[k]);
-        const real *mask = mask_of(&pool, &d, 5, 6, 4099);
+        const struct dropout d = some_dropout(rates[k % 4]);
+        const real *mask = mask_of(&pool, isa, &d, 5, 6, 4099);
         struct rng_site site = d.site;
         site.row = 4 + 5; /* numbered over the whole step */
         site.head = 6;
         size_t wrong = 0, moved = 0;
         for (uint32_t i = 0; i < 4099; i++) {
-            const real keep = (real)(1 / (1 - rates[k]));
-            wrong += mask[i] != (rng_bits(&site, i) / 0x1p32 < rates[k] ? 0 : keep);
-            moved += mask[i] != (rng_bits(&site, i + 1) / 0x1p32 < rates[k] ? 0 : keep);
+            const real keep = (real)(1 / (1 - rates[k % 4]));
+            wrong += mask[i] != (rng_bits(&site, i) / 0x1p32 < rates[k % 4] ? 0 : keep);
+            moved += mask[i] != (rng_bits(&site, i + 1) / 0x1p32 < rates[k % 4] ? 0 : keep);
         }
-        cr_assert(wrong == 0, "p %g: %zu positions differ", rates[k], wrong);
-        cr_assert(rates[k] == 0 || moved > 0, "the harness misses a position moved by one");
+        cr_assert(wrong == 0, "p %g, %s: %zu positions differ", rates[k % 4], isa_name(isa), wrong);
+        cr_assert(rates[k % 4] == 0 || moved > 0, "the harness misses a position moved by one");
         pool_free(&pool);
     }
 }
@@ -46,13 +49,13 @@ Test(dropout, mask_does_not_depend_on_how_calls_are_split)
     const size_t n = 97;
     struct pool pool = {0};
     const struct dropout d = some_dropout(0.4);
-    const real *whole = mask_of(&pool, &d, 1, 2, n);
+    const real *whole = mask_of(&pool, support_isa(), &d, 1, 2, n);
     for (size_t piece = 1; piece <= 17; piece++)
         for (size_t start = 0; start < 5; start++) {
             real *pieces = pool_real(&pool, n);
-            dropout_mask(pieces, &d, 1, 2, 0, start);
+            dropout_mask(&lane_alone, pieces, &d, 1, 2, 0, start);
             for (size_t i = start; i < n; i += piece)
-                dropout_mask(pieces + i, &d, 1, 2, i, n - i < piece ? n - i : piece);
+                dropout_mask(&lane_alone, pieces + i, &d, 1, 2, i, n - i < piece ? n - i : piece);
             cr_assert(memcmp(pieces, whole, n * sizeof *whole) == 0, "pieces of %zu from %zu", piece, start);
         }
     pool_free(&pool);
@@ -66,7 +69,7 @@ Test(dropout, drops_at_its_rate_and_keeps_the_mean)
         struct pool pool = {0};
         const double p = rates[k];
         const struct dropout d = some_dropout(p);
-        const real *mask = mask_of(&pool, &d, 0, 0, N);
+        const real *mask = mask_of(&pool, support_isa(), &d, 0, 0, N);
         double dropped = 0, sum = 0, both = 0;
         for (size_t i = 0; i < N; i++) {
             dropped += mask[i] == 0;
@@ -95,9 +98,10 @@ Test(dropout, every_part_of_the_site_gives_another_mask)
     others[2].site.layer++;
     others[3].site.purpose = RNG_DROP_MLP;
     others[4].first_row++;
-    const real *mask = mask_of(&pool, &base, 1, 1, N);
+    const real *mask = mask_of(&pool, support_isa(), &base, 1, 1, N);
     for (size_t k = 0; k < 6; k++) {
-        const real *other = mask_of(&pool, &others[k], 1, k == 5 ? 2 : 1, N); /* the last: another head */
+        const real *other =
+            mask_of(&pool, support_isa(), &others[k], 1, k == 5 ? 2 : 1, N); /* the last: another head */
         double same = 0;
         for (size_t i = 0; i < N; i++)
             same += mask[i] == other[i];
@@ -112,7 +116,8 @@ Test(dropout, rows_of_later_micro_batches_are_rows_of_the_step)
     struct pool pool = {0};
     struct dropout first = some_dropout(0.5), second = first;
     second.first_row = first.first_row + 3;
-    cr_assert(memcmp(mask_of(&pool, &first, 3, 0, N), mask_of(&pool, &second, 0, 0, N), N * sizeof(real)) == 0);
+    cr_assert(memcmp(mask_of(&pool, support_isa(), &first, 3, 0, N), mask_of(&pool, support_isa(), &second, 0, 0, N),
+                     N * sizeof(real)) == 0);
     pool_free(&pool);
 }
 
@@ -141,7 +146,7 @@ Test(dropout, apply_multiplies_by_the_row_s_mask_under_every_division)
             const real *x = pool_normal(&pool, n, 1, 1);
             real *want = pool_copy(&pool, x, n);
             for (size_t b = 0; b < c.B; b++) {
-                const real *mask = mask_of(&pool, &c.d, b, 0, row);
+                const real *mask = mask_of(&pool, support_isa(), &c.d, b, 0, row);
                 for (size_t i = 0; i < row; i++)
                     want[b * row + i] *= mask[i];
             }
@@ -191,5 +196,5 @@ Test(dropout, refuses_a_rate_of_one, .signal = SIGABRT)
 {
     real mask[1];
     const struct dropout d = some_dropout(1);
-    dropout_mask(mask, &d, 0, 0, 0, 1);
+    dropout_mask(&lane_alone, mask, &d, 0, 0, 0, 1);
 }
