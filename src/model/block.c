@@ -115,10 +115,10 @@ static void mix(const struct lane *lane, const struct block_pass *p, enum fault_
 
 /* Attention reads the rows of a whole batch row. Where each lane has whole batch rows to itself those are its own, and
  * nobody need wait. */
-static void attention_barrier(const struct lane *lane, size_t B)
+static void attention_barrier(const struct lane *lane, size_t B, struct laps *laps)
 {
     if (B % (size_t)lane->count != 0)
-        lane_barrier(lane);
+        laps_barrier(lane, laps);
 }
 
 void block_forward(const struct lane *lane, const real *x, struct block_acts *a, struct work *w,
@@ -132,36 +132,47 @@ void block_forward(const struct lane *lane, const real *x, struct block_acts *a,
 
     if (m.qkv.room) {
         pack(lane, &m, LINEAR_FORWARD);
-        lane_barrier(lane);
+        laps_take(lane, w->laps, LAPS_PACK, LAPS_FORWARD);
+        laps_barrier(lane, w->laps);
     }
     layernorm_forward(lane, a->ln1, a->ln1_mean, a->ln1_rstd, x, b.ln1_gain, b.ln1_bias, c->norm_epsilon, N, C);
     mix(lane, p, FAULT_LN1, a->ln1, C, false);
+    laps_take(lane, w->laps, LAPS_LAYERNORM, LAPS_FORWARD);
     linear_forward(lane, a->qkv, a->ln1, &m.qkv, b.qkv_bias, N);
+    laps_take(lane, w->laps, LAPS_QKV, LAPS_FORWARD);
     /* Rotary or other position codes on q and k would be applied here. */
     if (p->cache)
         fill_cache(lane, p, a->qkv, C);
-    attention_barrier(lane, p->B);
+    attention_barrier(lane, p->B, w->laps);
     const struct attention_shape shape = shape_of(p);
     const struct dropout drop = dropout_of(p, RNG_DROP_ATTENTION);
     attention_ref_forward(lane, a->att, p->pass->quiet ? NULL : &a->rows, a->weights, a->qkv,
                           p->cache ? p->cache->k : a->qkv + C, p->cache ? p->cache->v : a->qkv + 2 * C, &shape, &drop,
                           w->scratch);
-    attention_barrier(lane, p->B);
+    laps_take(lane, w->laps, LAPS_ATTENTION, LAPS_FORWARD);
+    attention_barrier(lane, p->B, w->laps);
     mix(lane, p, FAULT_ATTENTION, a->att, C, false);
     linear_forward(lane, w->branch, a->att, &m.proj, b.proj_bias, N);
+    laps_take(lane, w->laps, LAPS_PROJ, LAPS_FORWARD);
     const struct dropout drop_residual = dropout_of(p, RNG_DROP_RESIDUAL);
     dropout_apply(lane, w->branch, &drop_residual, p->B, p->T, C);
     residual_forward(lane, a->mid, x, w->branch, N, C);
+    laps_take(lane, w->laps, LAPS_RESIDUAL, LAPS_FORWARD);
 
     layernorm_forward(lane, a->ln2, a->ln2_mean, a->ln2_rstd, a->mid, b.ln2_gain, b.ln2_bias, c->norm_epsilon, N, C);
     mix(lane, p, FAULT_LN2, a->ln2, C, false);
+    laps_take(lane, w->laps, LAPS_LAYERNORM, LAPS_FORWARD);
     linear_forward(lane, a->fc, a->ln2, &m.fc, b.fc_bias, N);
+    laps_take(lane, w->laps, LAPS_FC, LAPS_FORWARD);
     gelu_forward(lane, a->gelu, a->fc, N, 4 * C);
     mix(lane, p, FAULT_GELU, a->gelu, 4 * C, false);
+    laps_take(lane, w->laps, LAPS_GELU, LAPS_FORWARD);
     linear_forward(lane, w->branch, a->gelu, &m.fc_out, b.fc_out_bias, N);
+    laps_take(lane, w->laps, LAPS_FC_OUT, LAPS_FORWARD);
     const struct dropout drop_mlp = dropout_of(p, RNG_DROP_MLP);
     dropout_apply(lane, w->branch, &drop_mlp, p->B, p->T, C);
     residual_forward(lane, a->out, a->mid, w->branch, N, C);
+    laps_take(lane, w->laps, LAPS_RESIDUAL, LAPS_FORWARD);
 }
 
 /* forward: out = in + drop(branch), so the branch's gradient is the stream's, dropped alike. */
@@ -188,49 +199,66 @@ void block_backward(const struct lane *lane, const real *x, const struct block_a
     assert(!p->cache);
 
     pack(lane, &m, LINEAR_BACKWARD); /* the next barrier comes before the first use */
+    laps_take(lane, w->laps, LAPS_PACK, LAPS_INPUT);
     /* forward: out = mid + drop(gelu W_out + b_out) */
     const struct dropout drop_mlp = dropout_of(p, RNG_DROP_MLP);
     const real *dmlp = branch_gradient(lane, w, &drop_mlp, p, C);
-    lane_barrier(lane);
+    laps_take(lane, w->laps, LAPS_RESIDUAL, LAPS_INPUT);
+    laps_barrier(lane, w->laps);
     if (grads)
         linear_backward_weight(lane, g.fc_out, g.fc_out_bias, a->gelu, dmlp, &m.fc_out, N);
+    laps_take(lane, w->laps, LAPS_FC_OUT, LAPS_WEIGHT);
     linear_backward_input(lane, w->dfc, dmlp, &m.fc_out, N);
+    laps_take(lane, w->laps, LAPS_FC_OUT, LAPS_INPUT);
     mix(lane, p, FAULT_GELU, w->dfc, 4 * C, true);
     gelu_backward(lane, w->dfc, w->dfc, a->fc, N, 4 * C); /* forward: gelu(fc) */
-    lane_barrier(lane);
+    laps_take(lane, w->laps, LAPS_GELU, LAPS_INPUT);
+    laps_barrier(lane, w->laps);
     /* forward: fc = LN2(mid) W_fc + b_fc */
     if (grads)
         linear_backward_weight(lane, g.fc, g.fc_bias, a->ln2, w->dfc, &m.fc, N);
+    laps_take(lane, w->laps, LAPS_FC, LAPS_WEIGHT);
     linear_backward_input(lane, w->dln, w->dfc, &m.fc, N);
+    laps_take(lane, w->laps, LAPS_FC, LAPS_INPUT);
     mix(lane, p, FAULT_LN2, w->dln, C, true);
-    lane_barrier(lane);
+    laps_barrier(lane, w->laps);
     if (grads)
         layernorm_backward_weight(lane, g.ln2_gain, g.ln2_bias, w->dln, a->mid, a->ln2_mean, a->ln2_rstd, N, C);
+    laps_take(lane, w->laps, LAPS_LAYERNORM, LAPS_WEIGHT);
     layernorm_backward_input(lane, w->dres, w->dln, a->mid, a->ln2_mean, a->ln2_rstd, b.ln2_gain, N, C);
+    laps_take(lane, w->laps, LAPS_LAYERNORM, LAPS_INPUT);
 
     /* forward: mid = x + drop(att W_O + b_O) */
     const struct dropout drop_residual = dropout_of(p, RNG_DROP_RESIDUAL);
     const real *dproj = branch_gradient(lane, w, &drop_residual, p, C);
-    lane_barrier(lane);
+    laps_take(lane, w->laps, LAPS_RESIDUAL, LAPS_INPUT);
+    laps_barrier(lane, w->laps);
     if (grads)
         linear_backward_weight(lane, g.proj, g.proj_bias, a->att, dproj, &m.proj, N);
+    laps_take(lane, w->laps, LAPS_PROJ, LAPS_WEIGHT);
     linear_backward_input(lane, w->dln, dproj, &m.proj, N); /* w->dln now holds the gradient of att */
+    laps_take(lane, w->laps, LAPS_PROJ, LAPS_INPUT);
     mix(lane, p, FAULT_ATTENTION, w->dln, C, true);
-    attention_barrier(lane, p->B);
+    attention_barrier(lane, p->B, w->laps);
     const struct attention_shape shape = shape_of(p);
     const struct dropout drop = dropout_of(p, RNG_DROP_ATTENTION);
     /* forward: att = attention(q, k, v), the three views of qkv */
     attention_ref_backward(lane, w->dqkv, w->dqkv + C, w->dqkv + 2 * C, w->dln, a->weights, a->qkv, a->qkv + C,
                            a->qkv + 2 * C, &shape, &drop, w->scratch);
-    lane_barrier(lane);
+    laps_take(lane, w->laps, LAPS_ATTENTION, LAPS_INPUT);
+    laps_barrier(lane, w->laps);
     /* The transpose of what was applied to q and k would stand here. */
     /* forward: qkv = LN1(x) W_QKV + b_QKV */
     if (grads)
         linear_backward_weight(lane, g.qkv, g.qkv_bias, a->ln1, w->dqkv, &m.qkv, N);
+    laps_take(lane, w->laps, LAPS_QKV, LAPS_WEIGHT);
     linear_backward_input(lane, w->dln, w->dqkv, &m.qkv, N);
+    laps_take(lane, w->laps, LAPS_QKV, LAPS_INPUT);
     mix(lane, p, FAULT_LN1, w->dln, C, true);
-    lane_barrier(lane);
+    laps_barrier(lane, w->laps);
     if (grads)
         layernorm_backward_weight(lane, g.ln1_gain, g.ln1_bias, w->dln, x, a->ln1_mean, a->ln1_rstd, N, C);
+    laps_take(lane, w->laps, LAPS_LAYERNORM, LAPS_WEIGHT);
     layernorm_backward_input(lane, w->dres, w->dln, x, a->ln1_mean, a->ln1_rstd, b.ln1_gain, N, C);
+    laps_take(lane, w->laps, LAPS_LAYERNORM, LAPS_INPUT);
 }

@@ -89,6 +89,7 @@ static void trunk_forward(const struct lane *lane, const struct gpt *g, struct w
     const struct dropout drop = embedding_dropout(g, pass);
     dropout_apply(lane, w->embedded, &drop, B, T, C);
     fault_mix(lane, g->fault, FAULT_EMBEDDINGS, 0, w->embedded, B, T, C, false);
+    laps_take(lane, w->laps, LAPS_EMBEDDING, LAPS_FORWARD);
     const real *x = w->embedded;
     for (size_t layer = 0; layer < c->n_layer; layer++) {
         const struct block_pass p = {g, layer, B, T, pass, caches ? &caches[layer] : NULL};
@@ -98,6 +99,7 @@ static void trunk_forward(const struct lane *lane, const struct gpt *g, struct w
     layernorm_forward(lane, w->lnf, w->lnf_mean, w->lnf_rstd, x, tensor(g, g->params, PARAMS_LNF_GAIN),
                       tensor(g, g->params, PARAMS_LNF_BIAS), c->norm_epsilon, B * T, C);
     fault_mix(lane, g->fault, FAULT_LNF, 0, w->lnf, B, T, C, false);
+    laps_take(lane, w->laps, LAPS_LAYERNORM, LAPS_FORWARD);
 }
 
 /* From the gradient of the hidden state in w->dln to the embeddings. */
@@ -108,15 +110,17 @@ static void trunk_backward(const struct lane *lane, const struct gpt *g, struct 
     const size_t N = B * T, C = c->n_embd;
     const real *x = w->block[c->n_layer - 1].out;
     fault_mix(lane, g->fault, FAULT_LNF, 0, w->dln, B, T, C, true);
-    lane_barrier(lane);
+    laps_barrier(lane, w->laps);
     /* forward: hidden = LN_f(x) */
     if (grads)
         layernorm_backward_weight(lane, tensor(g, grads, PARAMS_LNF_GAIN), tensor(g, grads, PARAMS_LNF_BIAS), w->dln, x,
                                   w->lnf_mean, w->lnf_rstd, N, C);
+    laps_take(lane, w->laps, LAPS_LAYERNORM, LAPS_WEIGHT);
     const struct span s = lane_span(lane, N, 1);
     memset(w->dres + s.begin * C, 0, (s.end - s.begin) * C * sizeof(real));
     layernorm_backward_input(lane, w->dres, w->dln, x, w->lnf_mean, w->lnf_rstd, tensor(g, g->params, PARAMS_LNF_GAIN),
                              N, C);
+    laps_take(lane, w->laps, LAPS_LAYERNORM, LAPS_INPUT);
     for (size_t layer = c->n_layer; layer-- > 0;) {
         x = layer > 0 ? w->block[layer - 1].out : w->embedded;
         const struct block_pass p = {g, layer, B, T, pass, NULL};
@@ -125,10 +129,12 @@ static void trunk_backward(const struct lane *lane, const struct gpt *g, struct 
     fault_mix(lane, g->fault, FAULT_EMBEDDINGS, 0, w->dres, B, T, C, true);
     const struct dropout drop = embedding_dropout(g, pass);
     dropout_apply(lane, w->dres, &drop, B, T, C); /* forward: embedded = drop(token[...] + position[...]) */
-    lane_barrier(lane);
+    laps_take(lane, w->laps, LAPS_EMBEDDING, LAPS_INPUT);
+    laps_barrier(lane, w->laps);
     if (grads)
         embedding_backward(lane, tensor(g, grads, PARAMS_TOKEN_EMBEDDING), tensor(g, grads, PARAMS_POSITION_EMBEDDING),
                            w->dres, tokens, B, T, C);
+    laps_take(lane, w->laps, LAPS_EMBEDDING, LAPS_WEIGHT);
 }
 
 void gpt_trunk_cached(const struct lane *lane, const struct gpt *g, struct work *w, const uint32_t *tokens, size_t T,
@@ -164,9 +170,12 @@ static void forward_lane(const struct lane *lane, void *context)
 {
     const struct call *c = context;
     const struct linear_weight head = head_weight(c->g, c->w);
+    laps_take(lane, c->w->laps, LAPS_WAIT, LAPS_FORWARD);
     linear_pack(lane, &head, LINEAR_FORWARD); /* the blocks have barriers */
+    laps_take(lane, c->w->laps, LAPS_PACK, LAPS_FORWARD);
     trunk_forward(lane, c->g, c->w, c->tokens, c->B, c->T, c->pass, NULL);
     linear_forward(lane, c->w->logits, c->w->lnf, &head, NULL, c->B * c->T);
+    laps_take(lane, c->w->laps, LAPS_HEAD, LAPS_FORWARD);
 }
 
 void gpt_forward(const struct gpt *g, struct work *w, const uint32_t *tokens, size_t B, size_t T,
@@ -180,7 +189,9 @@ void gpt_forward(const struct gpt *g, struct work *w, const uint32_t *tokens, si
 static void loss_lane(const struct lane *lane, void *context)
 {
     const struct call *c = context;
+    laps_take(lane, c->w->laps, LAPS_WAIT, LAPS_FORWARD);
     crossentropy_forward(lane, c->w->loss, c->w->logits, c->targets, c->B * c->T, c->g->config.vocab_size);
+    laps_take(lane, c->w->laps, LAPS_LOSS, LAPS_FORWARD);
 }
 
 void gpt_loss(const struct gpt *g, struct work *w, const uint32_t *targets, size_t B, size_t T)
@@ -193,7 +204,9 @@ void gpt_loss(const struct gpt *g, struct work *w, const uint32_t *targets, size
 static void loss_backward_lane(const struct lane *lane, void *context)
 {
     const struct call *c = context;
+    laps_take(lane, c->w->laps, LAPS_WAIT, LAPS_FORWARD);
     crossentropy_backward(lane, c->w->logits, c->targets, c->scale, c->B * c->T, c->g->config.vocab_size);
+    laps_take(lane, c->w->laps, LAPS_LOSS, LAPS_INPUT);
 }
 
 void gpt_loss_backward(const struct gpt *g, struct work *w, const uint32_t *targets, real scale, size_t B, size_t T)
@@ -208,14 +221,18 @@ static void backward_lane(const struct lane *lane, void *context)
     const struct call *c = context;
     const struct linear_weight head = head_weight(c->g, c->w);
     const size_t N = c->B * c->T;
+    laps_take(lane, c->w->laps, LAPS_WAIT, LAPS_FORWARD);
     if (head.room) {
         linear_pack(lane, &head, LINEAR_BACKWARD);
-        lane_barrier(lane);
+        laps_take(lane, c->w->laps, LAPS_PACK, LAPS_INPUT);
+        laps_barrier(lane, c->w->laps);
     }
     /* forward: logits = hidden W_head^T */
     if (c->grads)
         linear_backward_weight(lane, tensor(c->g, c->grads, head_kind(c->g)), NULL, c->w->lnf, c->w->logits, &head, N);
+    laps_take(lane, c->w->laps, LAPS_HEAD, LAPS_WEIGHT);
     linear_backward_input(lane, c->w->dln, c->w->logits, &head, N);
+    laps_take(lane, c->w->laps, LAPS_HEAD, LAPS_INPUT);
     trunk_backward(lane, c->g, c->w, c->tokens, c->B, c->T, c->pass, c->grads);
 }
 

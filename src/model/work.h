@@ -13,6 +13,7 @@
 #include "kernels/attention.h"
 #include "kernels/linear.h"
 #include "model/config.h"
+#include "model/laps.h"
 
 /* What one block computes, in order. N = B * T rows. */
 struct block_acts {
@@ -35,6 +36,7 @@ struct block_packed {
 struct work {
     size_t B, T; /* the largest batch and length there is room for */
     struct team team;
+    struct laps *laps;               /* NULL: no times are taken */
     bool training;                   /* keeps every layer, and has room for a backward pass */
     real *embedded;                  /* (N,C) */
     struct block_acts *block;        /* (L): distinct in training, otherwise one layer's, shared */
