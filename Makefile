@@ -26,6 +26,8 @@ V ?=
 # A deliberate fault for the sanitizers to find (tests/plants/plant.c), and which tests to run.
 PLANT ?=
 TEST_FILTER ?=
+# Options of `make bench`.
+BENCH ?=
 CLANG_FORMAT ?= clang-format
 CLANG_TIDY ?= clang-tidy
 
@@ -169,6 +171,12 @@ demo: $(PROGRAM)
 trap: $(PROGRAM)
 	$(PROGRAM) trap $(TRAP) --svg data/trap.svg --html $(BUILD)/trap.html
 
+# --- speed ---------------------------------------------------------------------------------------
+
+# Training steps and writing on this machine, at the two usual shapes; BENCH='--preset small --json' measures otherwise.
+bench: $(PROGRAM)
+	@$(PROGRAM) bench $(BENCH)
+
 # --- lint ----------------------------------------------------------------------------------------
 
 LINT := lint-layers lint-plants lint-tree lint-headers lint-symbols lint-format lint-tidy lint-scripts
@@ -210,6 +218,7 @@ help:
 	@echo "make test       run all tests, with real = float and double; TEST_FILTER='gemm/*' runs some"
 	@echo "make demo       train on data/bank.txt, evaluate, write text"
 	@echo "make trap       train twins, one without its mask; draws data/trap.svg and $(BUILD)/trap.html"
+	@echo "make bench      speed and memory of training on this machine; BENCH='--threads 1' has options"
 	@echo "make lint       format, layers, headers, symbols, clang-tidy, shellcheck"
 	@echo "make asan       all tests under AddressSanitizer and LeakSanitizer"
 	@echo "make ubsan      all tests under UndefinedBehaviorSanitizer"
@@ -219,4 +228,4 @@ help:
 	@echo "V=1 shows every command."
 
 -include $(patsubst %.o,%.d,$(sort $(CLI_OBJ) $(FLOAT_OBJ) $(DOUBLE_OBJ) $(FLOAT_TEST_OBJ) $(DOUBLE_TEST_OBJ)))
-.PHONY: all test asan ubsan sanitized demo trap lint $(LINT) install clean help
+.PHONY: all test asan ubsan sanitized demo trap bench lint $(LINT) install clean help

@@ -29,7 +29,8 @@ struct command {
     enum status (*run)(struct options *options, void *settings, struct error *err);
 };
 
-extern const struct command cmd_train, cmd_generate, cmd_eval, cmd_info, cmd_check, cmd_trap, cmd_corpus, cmd_lab;
+extern const struct command cmd_train, cmd_generate, cmd_eval, cmd_info, cmd_check, cmd_trap, cmd_corpus, cmd_lab,
+    cmd_bench;
 
 /* All commands, in the order of `nopeek help`; then NULL. */
 extern const struct command *const command_list[];

@@ -119,41 +119,40 @@ const struct option_spec train_options_table[] = {
 };
 /* clang-format on */
 
-/* What a preset sets, as one would type it. */
-struct preset_value {
-    const char *name, *value;
-};
-
-static const struct preset_value nano_cpu[] = {
+static const struct train_preset nano_cpu[] = {
     {"n-layer", "4"},  {"n-head", "4"},   {"n-embd", "128"},       {"block-size", "64"}, {"batch-size", "12"},
     {"steps", "2000"}, {"dropout", "0"},  {"bias", "false"},       {"lr", "1e-3"},       {"min-lr", "1e-4"},
     {"warmup", "100"}, {"beta2", "0.99"}, {"weight-decay", "0.1"}, {"grad-clip", "1"},   {NULL, NULL},
 };
 
-static const struct preset_value nano[] = {
+static const struct train_preset nano[] = {
     {"n-layer", "6"},  {"n-head", "6"},    {"n-embd", "384"},       {"block-size", "256"}, {"batch-size", "64"},
     {"steps", "5000"}, {"dropout", "0.2"}, {"bias", "false"},       {"lr", "1e-3"},        {"min-lr", "1e-4"},
     {"warmup", "100"}, {"beta2", "0.99"},  {"weight-decay", "0.1"}, {"grad-clip", "1"},    {NULL, NULL},
 };
 
-static enum status set_all(struct options *o, const struct preset_value *values, const char *origin, struct error *err)
+static enum status set_all(struct options *o, const struct train_preset *values, const char *origin, struct error *err)
 {
-    for (; values->name; values++) {
-        const enum status s = options_set(o, values->name, values->value, OPTIONS_PRESET, origin, err);
+    for (; values->option; values++) {
+        const enum status s = options_set(o, values->option, values->value, OPTIONS_PRESET, origin, err);
         if (s)
             return s;
     }
     return STATUS_OK;
 }
 
+const struct train_preset *train_options_values(const char *preset)
+{
+    return strcmp(preset, "nano-cpu") == 0 ? nano_cpu : strcmp(preset, "nano") == 0 ? nano : NULL;
+}
+
 enum status train_options_preset(struct options *o, struct train_options *t, struct error *err)
 {
-    static const struct preset_value *const presets[] = {NULL, nano_cpu, nano};
     if (t->preset == 0)
         return STATUS_OK;
     char origin[32];
     snprintf(origin, sizeof origin, "preset %s", preset_names[t->preset]);
-    return set_all(o, presets[t->preset], origin, err);
+    return set_all(o, train_options_values(preset_names[t->preset]), origin, err);
 }
 
 enum status train_options_suit(struct options *o, struct train_options *t, size_t symbols, struct error *err)
@@ -161,7 +160,7 @@ enum status train_options_suit(struct options *o, struct train_options *t, size_
     /* Few symbols want a small model and few passes, or it learns them by heart. */
     static const struct {
         size_t below;
-        struct preset_value values[9];
+        struct train_preset values[9];
     } sizes[] = {
         {5000,
          {{"n-layer", "2"},

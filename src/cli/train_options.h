@@ -35,6 +35,13 @@ struct train_options {
 
 extern const struct option_spec train_options_table[];
 
+/* What a preset sets: an option and its value, as one would type it; ends in {NULL, NULL}. NULL: there is no such
+ * preset. */
+struct train_preset {
+    const char *option, *value;
+};
+const struct train_preset *train_options_values(const char *preset);
+
 /* Sets what the preset names, unless the command line or a config file did. STATUS_USAGE. */
 enum status train_options_preset(struct options *o, struct train_options *t, struct error *err);
 
