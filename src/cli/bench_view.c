@@ -4,8 +4,10 @@
 
 #include "base/machine.h"
 #include "base/team.h"
+#include "cli/compute.h"
 #include "cli/human.h"
 #include "kernels/gemm.h"
+#include "kernels/gemm_bf16.h"
 
 /* OpenBLAS's name for itself without how it was built: "OpenBLAS 0.3.21 SkylakeX". */
 static void print_library(FILE *out, const char *config)
@@ -23,14 +25,15 @@ static void print_library(FILE *out, const char *config)
     }
 }
 
-void bench_view_machine(FILE *out, int threads)
+void bench_view_machine(FILE *out, struct team team)
 {
     char name[MACHINE_NAME_SIZE];
-    fprintf(out, "machine     %.50s, %d of %d core%s\n", machine_name(name), team_lanes(threads), team_cores(),
+    fprintf(out, "machine     %.50s, %d of %d core%s\n", machine_name(name), team_lanes(team.threads), team_cores(),
             team_cores() == 1 ? "" : "s");
     fputs("products    ", out);
     print_library(out, gemm_library());
     fputs(", one thread to each of ours\n", out);
+    fprintf(out, "kernels     %s; products in bf16: %s\n", isa_name(team.isa), gemm_bf16_kernel(team.isa));
 }
 
 /* Three digits, or all of them before the point. */
@@ -87,6 +90,10 @@ static void print_step(FILE *out, const struct bench *b)
     fprintf(out, "rate        %s tokens/s, %.*f GFLOP/s: %.1f %% of its sgemm (%.*f GFLOP/s)\n",
             human_rate(rate, (double)b->tokens / b->step), decimals(flops), flops, 100 * share(flops, peak_flops),
             decimals(peak_flops), peak_flops);
+    if (b->bf16_flops > 0)
+        fprintf(out, "bf16        %.1f %% of its bf16 kernel (%.0f GFLOP/s, %.2f times its sgemm)\n",
+                100 * share(b->step_flops / b->step, b->bf16_flops), b->bf16_flops * 1e-9,
+                share(b->bf16_flops, b->gemm_flops));
     if (b->one_thread > 0)
         fprintf(out, "threads     %d: %.2f times as fast as one (%.*f ms)\n", b->threads, b->one_thread / b->step,
                 decimals(b->one_thread * 1e3), b->one_thread * 1e3);
@@ -142,9 +149,10 @@ static void put(json_t *object, const char *key, double value)
     json_object_set_new(object, key, value > 0 ? json_real(value) : json_null());
 }
 
-static json_t *kernels(void)
+static json_t *kernels(enum isa isa)
 {
-    return json_pack("{s:s, s:s}", "gemm", gemm_library(), "attention", "reference");
+    return json_pack("{s:s, s:s, s:s}", "isa", isa_name(isa), "gemm", gemm_library(), "gemm_bf16",
+                     gemm_bf16_kernel(isa));
 }
 
 static json_t *operations(const struct bench *b, const struct bench_options *o)
@@ -171,11 +179,12 @@ static json_t *operations(const struct bench *b, const struct bench_options *o)
 json_t *bench_view_shape_json(const char *name, const struct bench *b, const struct bench_options *o)
 {
     const struct config *c = &o->config;
-    json_t *object = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:i, s:o}", "shape", name, "n_layer",
-                               (json_int_t)c->n_layer, "n_head", (json_int_t)c->n_head, "n_embd", (json_int_t)c->n_embd,
-                               "block_size", (json_int_t)c->block_size, "batch_size", (json_int_t)o->batch_size,
-                               "vocab_size", (json_int_t)c->vocab_size, "dropout", c->dropout, "parameters",
-                               (json_int_t)b->parameters, "threads", b->threads, "kernels", kernels());
+    json_t *object =
+        json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:i, s:o}", "shape", name, "precision",
+                  compute_precisions[c->precision], "n_layer", (json_int_t)c->n_layer, "n_head", (json_int_t)c->n_head,
+                  "n_embd", (json_int_t)c->n_embd, "block_size", (json_int_t)c->block_size, "batch_size",
+                  (json_int_t)o->batch_size, "vocab_size", (json_int_t)c->vocab_size, "dropout", c->dropout,
+                  "parameters", (json_int_t)b->parameters, "threads", b->threads, "kernels", kernels(o->team.isa));
     if (!object)
         return NULL;
     if (o->steps) {
@@ -188,6 +197,10 @@ json_t *bench_view_shape_json(const char *name, const struct bench *b, const str
         put(object, "flops_per_s", flops);
         put(object, "gemm_flops_per_s", b->gemm_flops);
         put(object, "share_of_gemm", flops / b->gemm_flops);
+        if (b->bf16_flops > 0) {
+            put(object, "bf16_flops_per_s", b->bf16_flops);
+            put(object, "share_of_bf16", flops / b->bf16_flops);
+        }
         json_object_set_new(object, "arena_bytes", json_integer((json_int_t)b->arena_bytes));
         json_object_set_new(object, "peak_bytes",
                             json_integer((json_int_t)(b->peak_bytes ? b->peak_bytes : b->arena_bytes)));
@@ -210,7 +223,7 @@ json_t *bench_view_attention_json(const struct bench_attention results[BENCH_ATT
 {
     json_t *object =
         json_pack("{s:I, s:I, s:I, s:I, s:i}", "T", (json_int_t)o->T, "batch_size", (json_int_t)o->B, "heads",
-                  (json_int_t)o->H, "head_size", (json_int_t)o->hs, "threads", team_lanes(o->threads));
+                  (json_int_t)o->H, "head_size", (json_int_t)o->hs, "threads", team_lanes(o->team.threads));
     for (size_t k = 0; object && k < BENCH_ATTENTION_KERNELS; k++) {
         const struct bench_attention *r = &results[k];
         const double both = r->forward + r->backward;

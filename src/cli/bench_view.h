@@ -9,7 +9,7 @@
 #include "lab/bench_attention.h"
 
 /* The machine, the threads that run, and what the matrix products run on. */
-void bench_view_machine(FILE *out, int threads);
+void bench_view_machine(FILE *out, struct team team);
 
 /* One shape: step, rates, memory, and the operations where they were measured. `name` is the preset's, or what else it
  * is to be called. Fits 80 columns. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/team.h"
-#include "cli/machine.h"
+#include "cli/compute.h"
 #include "cli/saved.h"
 #include "diag/detect.h"
 
@@ -39,7 +39,7 @@ static enum status detect(struct verdict *v, const struct check_run *c, const st
                      : rows > 16 ? 16
                                  : rows;
     struct work work;
-    const struct team team = machine_team(c->threads);
+    const struct team team = compute_team(c->threads);
     enum status s = work_create(&work, &g->config, B, T, true, team, err);
     if (s != STATUS_OK)
         return s;

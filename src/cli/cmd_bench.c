@@ -6,6 +6,7 @@
 #include "base/team.h"
 #include "cli/bench_view.h"
 #include "cli/command.h"
+#include "cli/compute.h"
 #include "cli/human.h"
 #include "cli/interrupt.h"
 #include "cli/terminal.h"
@@ -24,6 +25,7 @@ struct settings {
     int measure; /* enum measure */
     size_t attention;
     size_t threads, repeats;
+    int precision; /* enum precision */
     double bout;
     bool json;
 };
@@ -65,6 +67,8 @@ static const struct option_spec options_table[] = {
     OPTION_SECTION("How"),
     {.name = "threads", .type = OPTION_SIZE, FIELD(threads), .metavar = "N", .fallback = "1",
      .fallback_note = "the cores there are", .range = OPTION_BETWEEN(1, 1024), .help = "threads of our own team"},
+    {.name = "precision", .type = OPTION_CHOICE, FIELD(precision), .metavar = "NAME", .fallback = "fp32",
+     .choices = compute_precisions, .help = "what matrix products compute with"},
     {.name = "repeats", .type = OPTION_SIZE, FIELD(repeats), .metavar = "N", .fallback = "7",
      .range = OPTION_BETWEEN(1, 1000), .help = "rounds, in each of which everything has its turn"},
     {.name = "bout", .type = OPTION_NUMBER, FIELD(bout), .metavar = "SECONDS", .fallback = "0.25",
@@ -80,6 +84,7 @@ static const struct command_example examples[] = {
     {"Both usual shapes, with the operations of a step", "bench"},
     {"A shape of your own, on one thread", "bench --n-layer 8 --n-embd 256 --block-size 512 --threads 1"},
     {"Step time alone, for a program to read", "bench --preset small --measure steps --json"},
+    {"Products in bf16", "bench --preset big --precision bf16"},
     {"What a long text costs in attention", "bench --attention 4096"},
     {NULL, NULL},
 };
@@ -147,7 +152,7 @@ static enum status run_shape(struct view *view, json_t *shapes, const char *name
     struct bench_options o = {
         .config = config_make(s->n_layer, s->n_head, s->n_embd, s->block_size, s->vocab_size),
         .batch_size = s->batch_size,
-        .threads = (int)s->threads,
+        .team = compute_team(s->threads),
         .repeats = s->repeats,
         .bout = s->bout,
         .gemm_size = PEAK_SIZE,
@@ -158,6 +163,7 @@ static enum status run_shape(struct view *view, json_t *shapes, const char *name
         .context = view,
     };
     o.config.bias = s->bias;
+    o.config.precision = (enum precision)s->precision;
     o.config.dropout = s->dropout;
     struct bench b;
     begin(view, name);
@@ -227,7 +233,7 @@ static enum status run_attention(struct view *view, const struct options *option
         .H = heads,
         .hs = channels / heads,
         .T = s->attention,
-        .threads = (int)s->threads,
+        .team = compute_team(s->threads),
         .repeats = s->repeats,
         .bout = s->bout,
         .progress = progress,
@@ -253,7 +259,7 @@ static enum status run(struct options *options, void *settings, struct error *er
     terminal_open(&view.err, stderr);
     interrupt_catch();
     if (!s->json)
-        bench_view_machine(stdout, (int)s->threads);
+        bench_view_machine(stdout, compute_team(s->threads));
     return s->attention ? run_attention(&view, options, s, err) : run_shapes(&view, options, s, err);
 }
 

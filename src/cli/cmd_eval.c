@@ -7,8 +7,8 @@
 #include "base/clock.h"
 #include "base/team.h"
 #include "cli/command.h"
+#include "cli/compute.h"
 #include "cli/human.h"
-#include "cli/machine.h"
 #include "cli/saved.h"
 #include "cli/terminal.h"
 #include "io/metrics.h"
@@ -137,7 +137,7 @@ static enum status measure(struct job *j, struct error *err)
 {
     const struct gpt *model = &j->saved.checkpoint.model;
     const size_t rows = j->T < 2048 ? 2048 / j->T : 1, B = rows < 16 ? rows : 16;
-    const struct team team = machine_team(j->settings->threads);
+    const struct team team = compute_team(j->settings->threads);
     struct work work;
     enum status s = work_create(&work, &model->config, B, j->T, false, team, err);
     if (s != STATUS_OK)

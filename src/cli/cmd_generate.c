@@ -8,7 +8,7 @@
 #include "base/arena.h"
 #include "base/team.h"
 #include "cli/command.h"
-#include "cli/machine.h"
+#include "cli/compute.h"
 #include "cli/saved.h"
 #include "cli/stream.h"
 #include "model/decode.h"
@@ -215,7 +215,7 @@ static enum status write_text(struct writer *w, const struct prompt *p, struct e
 static enum status generate(struct writer *w, const struct prompt *p, const struct gpt *model, struct error *err)
 {
     const size_t block = model->config.block_size;
-    const struct team team = machine_team(w->settings->threads);
+    const struct team team = compute_team(w->settings->threads);
     struct arena arena = {0};
     sample_layout(&w->scratch, &arena, w->V);
     enum status s = arena_place(&arena, err);

@@ -5,9 +5,9 @@
 
 #include "base/clock.h"
 #include "cli/command.h"
+#include "cli/compute.h"
 #include "cli/human.h"
 #include "cli/interrupt.h"
-#include "cli/machine.h"
 #include "cli/terminal.h"
 #include "lab/recall.h"
 
@@ -166,7 +166,7 @@ static enum status run_detectors(const struct settings *s, struct error *err)
     const struct recall_options o = {.trials = s->trials,
                                      .correct = s->configurations,
                                      .seed = s->seed,
-                                     .best = machine_isa(),
+                                     .best = compute_isa(),
                                      .only = s->fault,
                                      .progress = progress,
                                      .context = &view};

@@ -9,9 +9,9 @@
 
 #include "base/team.h"
 #include "cli/command.h"
+#include "cli/compute.h"
 #include "cli/human.h"
 #include "cli/interrupt.h"
-#include "cli/machine.h"
 #include "cli/trap_view.h"
 #include "io/commit.h"
 #include "io/metrics.h"
@@ -124,7 +124,7 @@ static struct trap_settings trap_settings(const struct options *o, const struct 
         .beta2 = s->beta2,
         .grad_clip = 1,
         .seed = s->seed,
-        .team = machine_team(s->threads),
+        .team = compute_team(s->threads),
         .eval_interval = s->eval_interval,
         .eval_windows = s->eval_windows,
         .sample_size = s->sample_size,

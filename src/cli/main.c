@@ -9,8 +9,8 @@
 
 #include "base/team.h"
 #include "cli/command.h"
+#include "cli/compute.h"
 #include "cli/help.h"
-#include "cli/machine.h"
 #include "cli/version.h"
 #include "kernels/gemm.h"
 
@@ -60,7 +60,7 @@ static int run(const struct command *c, int argc, char **argv)
         s = command_check_operands(c, &options, &err);
         gemm_setup();
         if (s == STATUS_OK)
-            s = machine_check(&err);
+            s = compute_check(&err);
         if (s == STATUS_OK)
             s = c->run(&options, settings, &err);
     }

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/machine.h"
+#include "cli/compute.h"
 
 #define FIELD(f) .offset = offsetof(struct train_options, f)
 
@@ -92,7 +92,7 @@ const struct option_spec train_options_table[] = {
      .fallback_note = "the cores there are", .range = OPTION_BETWEEN(1, 1024), .saved = "threads",
      .help = "threads of our own team; OpenBLAS is kept to one each"},
     {.name = "precision", .type = OPTION_CHOICE, FIELD(precision), .metavar = "NAME", .fallback = "fp32",
-     .choices = machine_precisions, .saved = "precision",
+     .choices = compute_precisions, .saved = "precision",
      .help = "what matrix products compute with; weights, their updates and checkpoints are fp32 all the same"},
     {.name = "max-time", .type = OPTION_NUMBER, FIELD(max_time), .metavar = "SECONDS", .fallback = "0",
      .range = OPTION_AT_LEAST(0), .help = "save and end after so long; 0 is off"},
@@ -231,7 +231,7 @@ struct trainer_settings train_options_settings(const struct train_options *t)
         .beta2 = t->beta2,
         .grad_clip = t->grad_clip,
         .seed = t->seed,
-        .team = machine_team(t->threads),
+        .team = compute_team(t->threads),
         .eval_interval = t->eval_interval,
         .eval_windows = t->eval_windows,
         .log_interval = t->log_interval,

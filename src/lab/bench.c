@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/machine.h"
 #include "base/rng.h"
-#include "base/team.h"
 #include "lab/pace.h"
 #include "lab/peak.h"
 #include "lab/timings.h"
@@ -49,6 +48,7 @@ double bench_flops(const struct config *c, size_t B, enum laps_operation o, enum
     case LAPS_GELU:
     case LAPS_RESIDUAL:
     case LAPS_LOSS:
+    case LAPS_PACK:
     case LAPS_NORM:
     case LAPS_ADAMW:
     case LAPS_WAIT:
@@ -58,9 +58,9 @@ double bench_flops(const struct config *c, size_t B, enum laps_operation o, enum
     return 0;
 }
 
-/* What has its turn in a round. GEMM, WITHIN and PAST are rates, not times; their
+/* What has its turn in a round. GEMM, BF16, WITHIN and PAST are rates, not times; their
  * medians are as good. */
-enum times { STEP, ONE_THREAD, QUIET, SUMMARY, GEMM, WITHIN, PAST, TIMES };
+enum times { STEP, ONE_THREAD, QUIET, SUMMARY, GEMM, BF16, WITHIN, PAST, TIMES };
 
 /* Everything a measurement holds, released in one place. */
 struct rig {
@@ -107,7 +107,7 @@ static enum status make_training(struct rig *r, struct error *err)
 {
     const struct bench_options *o = r->o;
     const size_t T = o->config.block_size;
-    enum status s = work_create(&r->work, &o->config, o->batch_size, T, true, o->threads, err);
+    enum status s = work_create(&r->work, &o->config, o->batch_size, T, true, o->team, err);
     if (s)
         return s;
     const size_t N = o->batch_size * T; /* work_create has checked it */
@@ -135,14 +135,14 @@ static enum status make_timings(struct rig *r, struct error *err)
 }
 
 /* A step as the trainer does it. Everything but the learning rate is nanoGPT's. */
-static enum status step(struct rig *r, int threads, bool quiet, struct laps *laps, struct error *err)
+static enum status step(struct rig *r, struct team team, bool quiet, struct laps *laps, struct error *err)
 {
     const struct bench_options *o = r->o;
     struct work *w = &r->work;
     const size_t B = o->batch_size, T = o->config.block_size, N = B * T, size = r->model.table.size;
     const uint32_t *tokens = r->symbols + r->done % BATCHES * (N + 1);
     const struct gpt_pass pass = {.training = true, .quiet = quiet, .seed = SEED, .step = (uint32_t)r->done};
-    w->threads = threads;
+    w->team = team;
     w->laps = laps;
     optimizer_zero_grads(&r->optimizer, size);
     laps_take(&lane_alone, laps, LAPS_NORM, LAPS_FORWARD);
@@ -152,7 +152,7 @@ static enum status step(struct rig *r, int threads, bool quiet, struct laps *lap
     gpt_loss_backward(&r->model, w, tokens + 1, (real)(1.0 / (double)N), B, T);
     gpt_backward(&r->model, w, tokens, B, T, &pass, r->optimizer.grads);
     laps_take(&lane_alone, laps, LAPS_WAIT, LAPS_FORWARD);
-    const double norm = optimizer_grad_norm(&r->optimizer, size, threads);
+    const double norm = optimizer_grad_norm(&r->optimizer, size, team);
     laps_take(&lane_alone, laps, LAPS_NORM, LAPS_FORWARD);
     const struct optimizer_step update = {.lr = 1e-5,
                                           .beta1 = 0.9,
@@ -161,9 +161,9 @@ static enum status step(struct rig *r, int threads, bool quiet, struct laps *lap
                                           .grad_norm = norm,
                                           .grad_clip = 1,
                                           .number = r->done + 1};
-    optimizer_update(&r->optimizer, r->model.params, &r->model.table, &update, threads);
+    optimizer_update(&r->optimizer, r->model.params, &r->model.table, &update, team);
     laps_take(&lane_alone, laps, LAPS_ADAMW, LAPS_FORWARD);
-    w->threads = o->threads;
+    w->team = o->team;
     w->laps = NULL;
     r->done++;
     if (!isfinite(loss) || !isfinite(norm))
@@ -181,13 +181,13 @@ static enum status tick(struct rig *r, struct error *err)
     return STATUS_OK;
 }
 
-static enum status bout(struct rig *r, struct timings *t, int threads, bool quiet, struct error *err)
+static enum status bout(struct rig *r, struct timings *t, struct team team, bool quiet, struct error *err)
 {
     const double start = clock_seconds();
     double now = start;
     for (size_t i = 0; i == 0 || (i < BOUT_STEPS && now - start < r->o->bout); i++) {
         const double before = now;
-        const enum status s = step(r, threads, quiet, NULL, err);
+        const enum status s = step(r, team, quiet, NULL, err);
         if (s)
             return s;
         now = clock_seconds();
@@ -204,7 +204,7 @@ static enum status detailed_bout(struct rig *r, struct error *err)
     for (size_t i = 0; i == 0 || (i < share && clock_seconds() - start < r->o->bout); i++) {
         struct laps laps;
         laps_start(&laps);
-        const enum status s = step(r, r->o->threads, false, &laps, err);
+        const enum status s = step(r, r->o->team, false, &laps, err);
         if (s)
             return s;
         for (int o = 0; o < LAPS_OPERATIONS; o++)
@@ -220,6 +220,8 @@ static enum status detailed_bout(struct rig *r, struct error *err)
 static enum status products(struct rig *r, struct error *err)
 {
     timings_add(&r->times[GEMM], peak_measure(&r->peak));
+    if (r->o->config.precision == PRECISION_BF16)
+        timings_add(&r->times[BF16], peak_measure_bf16(&r->peak));
     return tick(r, err);
 }
 
@@ -227,16 +229,16 @@ static enum status training_round(struct rig *r, struct error *err)
 {
     enum status s = products(r, err);
     if (!s)
-        s = bout(r, &r->times[STEP], r->o->threads, false, err);
+        s = bout(r, &r->times[STEP], r->o->team, false, err);
     if (!s)
         s = products(r, err);
     if (s || !r->o->details)
         return s;
-    s = bout(r, &r->times[QUIET], r->o->threads, true, err);
+    s = bout(r, &r->times[QUIET], r->o->team, true, err);
     if (!s)
         s = detailed_bout(r, err);
     if (!s && r->b->threads > 1)
-        s = bout(r, &r->times[ONE_THREAD], 1, false, err);
+        s = bout(r, &r->times[ONE_THREAD], (struct team){1, r->o->team.isa}, false, err);
     return s;
 }
 
@@ -263,24 +265,24 @@ static enum status prepare(struct rig *r, struct error *err)
         return s;
     params_init(r->model.params, &r->model.table, &o->config, SEED);
     r->b->parameters = r->model.table.size;
-    r->b->threads = team_lanes(o->threads);
+    r->b->threads = team_lanes(o->team.threads);
     s = make_timings(r, err);
     if (!s && o->steps) {
         s = make_training(r, err);
         if (!s)
-            s = step(r, o->threads, false, NULL, err); /* a first one is no measure of time, but one of memory */
+            s = step(r, o->team, false, NULL, err); /* a first one is no measure of time, but one of memory */
         if (!s) {
             r->b->tokens = r->work.B * r->work.T;
             r->b->step_flops = bench_step_flops(&r->model.table, &o->config, o->batch_size);
             r->b->arena_bytes = r->model.table.size * sizeof(real) + r->work.arena.size + r->arena.size;
             r->b->peak_bytes = machine_peak_bytes();
-            s = peak_create(&r->peak, o->gemm_size, o->threads, err);
+            s = peak_create(&r->peak, o->gemm_size, o->team, err);
         }
         if (!s)
             peak_measure(&r->peak);
     }
     if (!s && o->generation)
-        s = pace_create(&r->pace, &r->model, err);
+        s = pace_create(&r->pace, &r->model, o->team.isa, err);
     const size_t training = o->steps ? 3 + (o->details ? 2 + (r->b->threads > 1) : 0) : 0;
     r->to_measure = o->repeats * (training + o->generation);
     return s;
@@ -300,6 +302,7 @@ static void conclude(struct rig *r)
     b->step_low = b->steps ? timings_quantile(&r->times[STEP], 0.25) : 0;
     b->step_high = b->steps ? timings_quantile(&r->times[STEP], 0.75) : 0;
     b->gemm_flops = median(&r->times[GEMM]);
+    b->bf16_flops = median(&r->times[BF16]);
     b->one_thread = median(&r->times[ONE_THREAD]);
     b->quiet = median(&r->times[QUIET]);
     b->summary = median(&r->times[SUMMARY]);
@@ -312,7 +315,7 @@ static void conclude(struct rig *r)
 
 enum status bench_run(struct bench *b, const struct bench_options *o, struct error *err)
 {
-    assert(o->repeats > 0 && o->threads > 0 && o->batch_size > 0 && o->bout >= 0);
+    assert(o->repeats > 0 && o->team.threads > 0 && o->batch_size > 0 && o->bout >= 0);
     struct rig *r = calloc(1, sizeof *r);
     if (!r)
         return fail(err, STATUS_MEMORY, "bench: out of memory");

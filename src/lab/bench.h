@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "base/status.h"
+#include "base/team.h"
 #include "model/config.h"
 #include "model/laps.h"
 #include "model/params.h"
@@ -17,7 +18,7 @@
 struct bench_options {
     struct config config;
     size_t batch_size;
-    int threads;
+    struct team team;
     size_t repeats;   /* rounds, > 0 */
     double bout;      /* seconds that one measurement in a round lasts at least; 0: one step */
     size_t gemm_size; /* rows and columns of the products that measure the machine: PEAK_SIZE */
@@ -37,6 +38,7 @@ struct bench {
     size_t steps;                                 /* measured */
     double step, step_least, step_low, step_high; /* median, fastest, quartiles */
     double gemm_flops;                            /* FLOP a second of large matrix products on all threads at once */
+    double bf16_flops;                            /* ... in bf16; 0 when the model computes in fp32 */
     double one_thread;                            /* a step on one thread */
     double quiet;                                 /* a step in which attention logs neither entropy nor scores */
     double summary;                               /* reading the logs of one step */

@@ -62,7 +62,7 @@ double bench_attention_flops(const struct bench_attention_options *o)
 }
 
 /* Runs twice: on a measuring arena, then on the placed one. Kernels take turns with the same memory. */
-static void layout(struct field *f, struct arena *a, int threads)
+static void layout(struct field *f, struct arena *a, struct team team)
 {
     const struct attention_shape *s = &f->shape;
     const size_t N = s->B * s->T_q, C = s->H * s->hs, rows = s->B * s->H * s->T_q;
@@ -79,7 +79,7 @@ static void layout(struct field *f, struct arena *a, int threads)
     f->rows.entropy = arena_take(a, rows, sizeof(real));
     f->rows.max_score = arena_take(a, rows, sizeof(real));
     f->kept = arena_take(a, kept, sizeof(real));
-    f->scratch = arena_take(a, (size_t)team_lanes(threads) * scratch, sizeof(real));
+    f->scratch = arena_take(a, (size_t)team_lanes(team.threads) * scratch, sizeof(real));
 }
 
 /* Sizes whose products, in bytes, fit: the largest are the reference's weights. */
@@ -87,7 +87,7 @@ static bool fits(const struct bench_attention_options *o)
 {
     size_t n;
     return checked_mul(&n, o->B, o->H) && checked_mul(&n, n, o->hs) && checked_mul(&n, n, o->T) &&
-           checked_mul(&n, n, o->T) && checked_mul(&n, n, 8 * sizeof(real) * (size_t)o->threads);
+           checked_mul(&n, n, o->T) && checked_mul(&n, n, 8 * sizeof(real) * (size_t)o->team.threads);
 }
 
 static enum status prepare(struct field *f, struct arena *a, const enum attention_rule *rules,
@@ -110,11 +110,11 @@ static enum status prepare(struct field *f, struct arena *a, const enum attentio
                                   .y_stride = C,
                                   .scale = (real)(1 / sqrt((double)o->hs)),
                                   .rules = rules}};
-    layout(f, a, o->threads);
+    layout(f, a, o->team);
     const enum status s = arena_place(a, err);
     if (s)
         return s;
-    layout(f, a, o->threads);
+    layout(f, a, o->team);
     struct rng_site site = {.seed = 1, .purpose = RNG_INIT};
     for (size_t i = 0; i < o->B * T * 3 * C; i++)
         f->qkv[i] = (real)rng_normal(&site, (uint32_t)i);
@@ -135,11 +135,11 @@ static void call_lane(const struct lane *lane, void *context)
     c->pass(lane, c->f);
 }
 
-static double timed(int threads, const struct field *f, void (*pass)(const struct lane *, const struct field *))
+static double timed(struct team team, const struct field *f, void (*pass)(const struct lane *, const struct field *))
 {
     struct call c = {f, pass};
     const double start = clock_seconds();
-    team_run(threads, call_lane, &c);
+    team_run(team, call_lane, &c);
     return clock_seconds() - start;
 }
 
@@ -151,13 +151,13 @@ static enum status measure(struct timings (*t)[2], const struct field *f, const 
         const struct kernel *k = &kernels[turn % BENCH_ATTENTION_KERNELS];
         struct timings *own = t[turn % BENCH_ATTENTION_KERNELS];
         if (turn < BENCH_ATTENTION_KERNELS) { /* once for warmth */
-            timed(o->threads, f, k->forward);
-            timed(o->threads, f, k->backward);
+            timed(o->team, f, k->forward);
+            timed(o->team, f, k->backward);
         }
         const double start = clock_seconds();
         for (size_t i = 0; i == 0 || (i < TURNS && clock_seconds() - start < o->bout); i++) {
-            timings_add(&own[0], timed(o->threads, f, k->forward));
-            timings_add(&own[1], timed(o->threads, f, k->backward));
+            timings_add(&own[0], timed(o->team, f, k->forward));
+            timings_add(&own[1], timed(o->team, f, k->backward));
         }
         if (o->progress && o->progress(o->context, turn + 1, total))
             return fail(err, STATUS_INTERRUPTED, "interrupted");
@@ -168,7 +168,7 @@ static enum status measure(struct timings (*t)[2], const struct field *f, const 
 enum status bench_attention_run(struct bench_attention out[BENCH_ATTENTION_KERNELS],
                                 const struct bench_attention_options *o, struct error *err)
 {
-    assert(o->B > 0 && o->H > 0 && o->hs > 0 && o->T > 0 && o->threads > 0 && o->repeats > 0);
+    assert(o->B > 0 && o->H > 0 && o->hs > 0 && o->T > 0 && o->team.threads > 0 && o->repeats > 0);
     if (!fits(o))
         return fail(err, STATUS_RANGE,
                     "attention of %zu x %zu heads of %zu over %zu positions overflows this machine's "
@@ -186,7 +186,7 @@ enum status bench_attention_run(struct bench_attention out[BENCH_ATTENTION_KERNE
     if (!s)
         s = measure(t, &f, o, err);
     for (size_t k = 0; k < BENCH_ATTENTION_KERNELS; k++) {
-        const size_t lanes = (size_t)team_lanes(o->threads);
+        const size_t lanes = (size_t)team_lanes(o->team.threads);
         if (!s)
             out[k] = (struct bench_attention){
                 .name = kernels[k].name,

@@ -6,12 +6,13 @@
 #include <stddef.h>
 
 #include "base/status.h"
+#include "base/team.h"
 
 #define BENCH_ATTENTION_KERNELS 1
 
 struct bench_attention_options {
     size_t B, H, hs, T; /* > 0 (asserted); causal, packed q, k and v as in training */
-    int threads;
+    struct team team;
     size_t repeats;                                             /* rounds, > 0; each kernel has its turn in every one */
     double bout;                                                /* seconds that a turn lasts at least; 0: once */
     bool (*progress)(void *context, size_t done, size_t total); /* as in bench.h */

@@ -4,10 +4,10 @@
 
 #include "base/clock.h"
 
-enum status pace_create(struct pace *p, const struct gpt *model, struct error *err)
+enum status pace_create(struct pace *p, const struct gpt *model, enum isa isa, struct error *err)
 {
     *p = (struct pace){0};
-    enum status s = decode_create(&p->decode, model, 1, err);
+    enum status s = decode_create(&p->decode, model, (struct team){1, isa}, err);
     if (s)
         return s;
     sample_layout(&p->scratch, &p->arena, model->config.vocab_size);

@@ -17,7 +17,7 @@ struct pace {
 };
 
 /* STATUS_RANGE, STATUS_MEMORY. The model must outlive p. */
-enum status pace_create(struct pace *p, const struct gpt *model, struct error *err);
+enum status pace_create(struct pace *p, const struct gpt *model, enum isa isa, struct error *err);
 void pace_free(struct pace *p);
 
 /* Symbols a second, from one symbol up to a full context, again and again for at least `seconds`. The context is at

@@ -41,7 +41,7 @@ Test(cmd_bench, json_holds_what_was_promised)
     cr_assert(number(o, "threads") >= 1 && number(o, "threads") <= 2);
     const json_t *kernels = json_object_get(o, "kernels");
     cr_assert(json_is_string(json_object_get(kernels, "gemm")) &&
-              json_is_string(json_object_get(kernels, "attention")));
+              json_is_string(json_object_get(kernels, "gemm_bf16")));
     cr_assert_gt(number(json_object_get(json_object_get(o, "operations"), "AdamW"), "ms"), 0);
     cr_assert_gt(number(o, "generation_per_s"), 0);
     cr_assert_eq(json_array_size(json_object_get(o, "shapes")), 1);

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "support/machine.h"
 
 static struct config tiny_config(void)
 {
@@ -16,7 +17,7 @@ static struct bench_options tiny_options(void)
 {
     return (struct bench_options){.config = tiny_config(),
                                   .batch_size = 3,
-                                  .threads = 2,
+                                  .team = support_team(2),
                                   .repeats = 3,
                                   .gemm_size = 32,
                                   .steps = true,

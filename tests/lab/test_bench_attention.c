@@ -6,7 +6,8 @@
 
 #include "base/real.h"
 
-static const struct bench_attention_options few = {.B = 2, .H = 3, .hs = 5, .T = 37, .threads = 2, .repeats = 2};
+static const struct bench_attention_options few = {
+    .B = 2, .H = 3, .hs = 5, .T = 37, .team = {2, ISA_PORTABLE}, .repeats = 2};
 
 Test(bench_attention, every_kernel_is_measured_both_ways)
 {

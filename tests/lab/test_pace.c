@@ -11,7 +11,7 @@ static void make(struct gpt *g, struct pace *p, size_t block_size)
     const struct config c = config_make(2, 2, 16, block_size, 9);
     cr_assert_eq(gpt_create(g, &c, &err), STATUS_OK);
     params_init(g->params, &g->table, &c, 5);
-    cr_assert_eq(pace_create(p, g, &err), STATUS_OK, "%s", err.message);
+    cr_assert_eq(pace_create(p, g, ISA_PORTABLE, &err), STATUS_OK, "%s", err.message);
 }
 
 static void drop(struct gpt *g, struct pace *p)

@@ -1,10 +1,10 @@
-#include "cli/machine.h"
+#include "cli/compute.h"
 
 #include <stdlib.h>
 
 #include "kernels/x86/cpu.h"
 
-const char *const machine_precisions[] = {"fp32", "bf16", NULL};
+const char *const compute_precisions[] = {"fp32", "bf16", NULL};
 
 static enum status choose(enum isa *isa, struct error *err)
 {
@@ -14,7 +14,7 @@ static enum status choose(enum isa *isa, struct error *err)
     return name && *name ? isa_parse(isa, name, best, err) : STATUS_OK;
 }
 
-enum status machine_check(struct error *err)
+enum status compute_check(struct error *err)
 {
     enum isa isa;
     struct error inner;
@@ -22,7 +22,7 @@ enum status machine_check(struct error *err)
     return s ? fail(err, s, "NOPEEK_ISA: %s", inner.message) : STATUS_OK;
 }
 
-enum isa machine_isa(void)
+enum isa compute_isa(void)
 {
     enum isa isa;
     struct error ignored;
@@ -30,7 +30,7 @@ enum isa machine_isa(void)
     return isa;
 }
 
-struct team machine_team(size_t threads)
+struct team compute_team(size_t threads)
 {
-    return (struct team){threads ? (int)threads : team_cores(), machine_isa()};
+    return (struct team){threads ? (int)threads : team_cores(), compute_isa()};
 }

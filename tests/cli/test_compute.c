@@ -1,0 +1,33 @@
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/compute.h"
+#include "kernels/x86/cpu.h"
+
+Test(compute, takes_the_best_kernels_and_all_cores_unless_told)
+{
+    unsetenv("NOPEEK_ISA");
+    struct error err;
+    cr_assert_eq(compute_check(&err), STATUS_OK);
+    cr_assert_eq(compute_isa(), cpu_best());
+    cr_assert_eq(compute_team(0).threads, team_cores());
+    cr_assert_eq(compute_team(3).threads, 3);
+}
+
+Test(compute, the_environment_lowers_the_kernels)
+{
+    setenv("NOPEEK_ISA", "portable", 1);
+    cr_assert_eq(compute_isa(), ISA_PORTABLE);
+    cr_assert_eq(compute_team(1).isa, ISA_PORTABLE);
+    setenv("NOPEEK_ISA", "", 1);
+    cr_assert_eq(compute_isa(), cpu_best());
+}
+
+Test(compute, kernels_that_are_not_there_are_refused_by_name)
+{
+    setenv("NOPEEK_ISA", "sse9", 1);
+    struct error err;
+    cr_assert_eq(compute_check(&err), STATUS_USAGE);
+    cr_assert_eq(strncmp(err.message, "NOPEEK_ISA: instruction set \"sse9\": ", 36), 0, "%s", err.message);
+}
