@@ -63,6 +63,7 @@ enum status check_run(struct verdict *v, const struct check_run *c, struct error
     if (s != STATUS_OK)
         return s;
     struct dataset data = {0};
+    saved.checkpoint.model.config.precision = c->precision;
     const double val_split = saved_val_split(&saved, 0.1);
     bool has_text = c->n_texts > 0;
     if (has_text)

@@ -8,11 +8,13 @@
 
 #include "base/status.h"
 #include "diag/verdict.h"
+#include "model/config.h"
 
 struct check_run {
     const char *run;          /* a run directory or a checkpoint folder */
     const char *const *texts; /* (n_texts): instead of the text that the run remembers */
     size_t n_texts, threads;  /* threads 0: one per core */
+    enum precision precision; /* that the model computes with */
     uint64_t seed;
     bool quick;
     /* As detect.h's. */

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "cli/check_run.h"
 #include "cli/command.h"
+#include "cli/compute.h"
 #include "cli/exec_model.h"
 #include "cli/interrupt.h"
 #include "cli/terminal.h"
@@ -18,6 +19,7 @@ struct settings {
     bool quick, json;
     double timeout, max_time;
     size_t threads;
+    int precision; /* enum precision */
     uint64_t seed;
 };
 
@@ -59,6 +61,13 @@ static const struct option_spec options_table[] = {
      .fallback_note = "one per core",
      .range = OPTION_BETWEEN(0, 1024),
      .help = "threads to compute with; no matter with --exec"},
+    {.name = "precision",
+     .type = OPTION_CHOICE,
+     .offset = offsetof(struct settings, precision),
+     .metavar = "NAME",
+     .fallback = "fp32",
+     .choices = compute_precisions,
+     .help = "what matrix products compute with; every path of a model trained in bf16 is checked with it"},
     {.name = "json",
      .type = OPTION_FLAG,
      .offset = offsetof(struct settings, json),
@@ -159,6 +168,7 @@ static enum status run(struct options *options, void *settings, struct error *er
                                      .texts = options->operand + 1,
                                      .n_texts = options->operands ? options->operands - 1 : 0,
                                      .threads = chosen->threads,
+                                     .precision = (enum precision)chosen->precision,
                                      .seed = chosen->seed,
                                      .quick = chosen->quick,
                                      .stop = show_detector,

@@ -18,6 +18,7 @@
 struct settings {
     int part;
     size_t stride, threads;
+    int precision; /* enum precision */
     double val_split;
     bool json;
 };
@@ -56,6 +57,13 @@ static const struct option_spec options_table[] = {
      .fallback_note = "one per core",
      .range = OPTION_BETWEEN(0, 1024),
      .help = "threads to compute with"},
+    {.name = "precision",
+     .type = OPTION_CHOICE,
+     .offset = offsetof(struct settings, precision),
+     .metavar = "NAME",
+     .fallback = "fp32",
+     .choices = compute_precisions,
+     .help = "what matrix products compute with; the exact loss is fp32's"},
     {.name = "json",
      .type = OPTION_FLAG,
      .offset = offsetof(struct settings, json),
@@ -135,7 +143,8 @@ static bool show_progress(void *context, size_t done, size_t windows)
 
 static enum status measure(struct job *j, struct error *err)
 {
-    const struct gpt *model = &j->saved.checkpoint.model;
+    struct gpt *model = &j->saved.checkpoint.model;
+    model->config.precision = (enum precision)j->settings->precision;
     const size_t rows = j->T < 2048 ? 2048 / j->T : 1, B = rows < 16 ? rows : 16;
     const struct team team = compute_team(j->settings->threads);
     struct work work;

@@ -4,6 +4,7 @@
 
 #include "kernels/gemm.h"
 #include "kernels/linear_bf16.h"
+#include "kernels/variants.h"
 
 /* Weights are shared out in strips of this many, so that no two lanes write one cache line. */
 #define GRAIN 16
@@ -11,6 +12,27 @@
 static size_t stored_width(const struct linear_weight *w)
 {
     return w->transposed ? w->in : w->out;
+}
+
+/* y[n,:] = bias */
+VARIANTS(static void, fill, (const struct lane *lane, real *restrict y, const real *bias, size_t rows, size_t out),
+         (lane, y, bias, rows, out))
+{
+    (void)lane; /* it chose this variant */
+    for (size_t n = 0; n < rows; n++)
+        for (size_t o = 0; o < out; o++)
+            y[n * out + o] = bias[o];
+}
+
+/* dbias[o] += sum_n dy[n,o], for this lane's share. forward: y[n,o] += bias[o] */
+VARIANTS(static void, add_columns,
+         (const struct lane *lane, real *restrict dbias, const real *dy, size_t N, size_t out),
+         (lane, dbias, dy, N, out))
+{
+    const struct span s = lane_span(lane, out, GRAIN);
+    for (size_t n = 0; n < N; n++)
+        for (size_t o = s.begin; o < s.end; o++)
+            dbias[o] += dy[n * out + o];
 }
 
 void linear_forward(const struct lane *lane, real *restrict y, const real *x, const struct linear_weight *w,
@@ -21,9 +43,7 @@ void linear_forward(const struct lane *lane, real *restrict y, const real *x, co
     const size_t rows = s.end - s.begin;
     real *y_s = y + s.begin * w->out;
     if (bias)
-        for (size_t n = 0; n < rows; n++)
-            for (size_t o = 0; o < w->out; o++)
-                y_s[n * w->out + o] = bias[o];
+        fill(lane, y_s, bias, rows, w->out);
     if (w->room) {
         linear_bf16_forward(lane, y, x, w, N, bias != NULL);
         return;
@@ -62,10 +82,6 @@ void linear_backward_weight(const struct lane *lane, real *restrict dw, real *re
         gemm(GEMM_TRANSPOSED, GEMM_PLAIN, s.end - s.begin, w->out, N, 1, x + s.begin, w->in, dy, w->out, 1,
              dw + s.begin * w->out, w->out);
     }
-    if (dbias) {
-        const struct span s = lane_span(lane, w->out, GRAIN);
-        for (size_t n = 0; n < N; n++)
-            for (size_t o = s.begin; o < s.end; o++)
-                dbias[o] += dy[n * w->out + o]; /* forward: y[n,o] += bias[o] */
-    }
+    if (dbias)
+        add_columns(lane, dbias, dy, N, w->out);
 }

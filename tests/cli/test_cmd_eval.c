@@ -106,6 +106,15 @@ Test(cmd_eval, parts_and_strides_give_the_plain_loss_with_every_target_once)
     }
 }
 
+Test(cmd_eval, bf16_is_close_and_not_the_same)
+{
+    json_t *exact = EVAL(dir, "--part", "all"), *rounded = EVAL(dir, "--part", "all", "--precision", "bf16");
+    const double a = number(exact, "loss"), b = number(rounded, "loss");
+    cr_assert(a != b && fabs(a - b) < 0.01 * a, "%.9g and %.9g", a, b);
+    json_decref(exact);
+    json_decref(rounded);
+}
+
 Test(cmd_eval, the_default_text_is_the_runs_own_and_a_checkpoint_folder_will_do)
 {
     char folder[2048];

@@ -80,6 +80,18 @@ Test(cmd_train_resume, cut_twice_and_resumed_by_a_checkpoint_it_is_the_same)
     cr_assert(scratch_exists(RUN("cut/step-000015.old")));
 }
 
+Test(cmd_train_resume, so_it_is_in_bf16_whose_precision_comes_with_the_run)
+{
+#define HALF                                                                                                           \
+    DROPPED, "--precision", "bf16", "--threads", "2", "--grad-accum", "2", "--steps", "8", "--eval-interval", "4"
+    TINY_TRAIN_OK(tiny_train_text(), "-o", RUN("whole"), HALF);
+    TINY_TRAIN_OK(tiny_train_text(), "-o", RUN("cut"), HALF, "--stop-after", "3");
+    TINY_TRAIN_OK("--resume", RUN("cut"));
+    expect_same("whole", "cut", 8);
+    /* the checkpoint itself is as good for fp32 */
+    TINY_TRAIN_OK("--resume", RUN("cut"), "--precision", "fp32", "--steps", "9");
+}
+
 Test(cmd_train_resume, killed_at_any_moment_it_goes_on_with_the_same_bits)
 {
 #define LONG DROPPED, "--steps", "300", "--save-every", "7", "--eval-interval", "60", "--keep", "3"
