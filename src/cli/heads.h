@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* What attention_summary says of each head, (L,H). */
+/* What attention_shape_summary says of each head, (L,H). */
 struct heads {
     size_t L, H;
     const double *entropy;   /* normalised, NaN where a head never sees two keys */

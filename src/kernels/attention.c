@@ -2,42 +2,501 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdbool.h>
+#include <string.h>
 
 #include "kernels/attention_fault.h"
+#include "kernels/attention_row.h"
+#include "kernels/attention_tile.h"
+#include "kernels/gemm.h"
+#include "kernels/vmath.h"
 
-struct attention_interval attention_keys(enum attention_rule rule, size_t T_q, size_t T_k, size_t i)
+/* ---- room ---- */
+
+static size_t up(size_t n, size_t to)
 {
-    assert(rule == ATTENTION_CAUSAL || rule == ATTENTION_FULL);
-    return (struct attention_interval){0, rule == ATTENTION_CAUSAL ? T_k - T_q + i + 1 : T_k};
+    return (n + to - 1) / to * to;
 }
 
-void attention_assert_shape(const struct attention_shape *s)
+static size_t least(size_t a, size_t b)
 {
-    assert(s->B > 0 && s->H > 0 && s->H_kv > 0 && s->hs > 0 && s->T_q > 0);
-    assert(s->T_q <= s->T_k);
-    assert(s->H % s->H_kv == 0);
-    assert(s->rules);
+    return a < b ? a : b;
 }
 
-void attention_summary(double *normalised, double *max_score, const struct attention_rows *rows,
-                       const struct attention_shape *s)
+/* What one lane works in. */
+struct room {
+    size_t ld_q, ld_k;                 /* whole vectors of queries, of keys */
+    real *p, *ds;                      /* forward p (keys,ld_q); backward p and ds (queries,ld_k) */
+    real *qt, *kt, *vt;                /* transposed tiles of q (hs,ld_q), of k and v (hs,ld_k) */
+    real *mask;                        /* (ld_k) */
+    real *clean;                       /* (queries or keys,hs) */
+    struct attention_tile_state state; /* (queries) each */
+};
+
+/* Measured with at = NULL, then placed. Returns the reals taken. */
+static size_t layout(struct room *r, const struct attention_shape *s, real *at)
 {
-    for (size_t h = 0; h < s->H; h++) {
-        double sum = 0, max = -INFINITY;
-        size_t counted = 0;
-        for (size_t b = 0; b < s->B; b++)
-            for (size_t i = 0; i < s->T_q; i++) {
-                const size_t row = (b * s->H + h) * s->T_q + i;
-                const struct attention_interval keys = attention_fault_keys(s, h, ATTENTION_SCORES, i);
-                const size_t visible = keys.end - keys.begin;
-                if (!isnan(max) && !(rows->max_score[row] <= max)) /* NaN stays once it is there */
-                    max = rows->max_score[row];
-                if (visible < 2)
-                    continue;
-                sum += (double)rows->entropy[row] / log((double)visible);
-                counted++;
-            }
-        normalised[h] = counted ? sum / (double)counted : (double)NAN;
-        max_score[h] = max;
+    const size_t queries = least(attention_tile_queries(s), s->T_q), keys = least(attention_tile_keys(s), s->T_k);
+    r->ld_q = up(queries, VMATH_LANES);
+    r->ld_k = up(keys, VMATH_LANES);
+    const size_t scores = r->ld_q * r->ld_k;
+    const struct {
+        real **place;
+        size_t size;
+    } pieces[] = {
+        {&r->p, scores},
+        {&r->ds, scores},
+        {&r->qt, s->hs * r->ld_q},
+        {&r->kt, s->hs * r->ld_k},
+        {&r->vt, s->hs * r->ld_k},
+        {&r->mask, r->ld_k},
+        {&r->clean, (queries > keys ? queries : keys) * s->hs},
+        {&r->state.m, r->ld_q},
+        {&r->state.l, r->ld_q},
+        {&r->state.a, r->ld_q},
+        {&r->state.moved, r->ld_q},
+    };
+    size_t used = 0;
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
+        *pieces[i].place = at ? at + used : NULL;
+        used += up(pieces[i].size, VMATH_LANES);
     }
+    return used;
+}
+
+/* The sums dy_i . y_i of all rows, which lanes share, come first. */
+static size_t shared_size(const struct attention_shape *s)
+{
+    return up(s->B * s->H * s->T_q, VMATH_LANES);
+}
+
+size_t attention_scratch(const struct attention_shape *s, int lanes)
+{
+    struct room r;
+    return shared_size(s) + (size_t)lanes * layout(&r, s, NULL);
+}
+
+static struct room room_of(const struct lane *lane, const struct attention_shape *s, real *scratch)
+{
+    struct room r;
+    const size_t each = layout(&r, s, NULL);
+    layout(&r, s, scratch + shared_size(s) + (size_t)lane->index * each);
+    return r;
+}
+
+/* ---- one head, and its tiles ---- */
+
+/* One head of one batch row: pointers to its position 0. */
+struct head {
+    const struct attention_shape *s;
+    const struct dropout *drop; /* NULL: none */
+    size_t b, h, first_row;     /* first_row: of (B,H,T_q) */
+    const real *q, *k, *v;
+};
+
+static struct head head_of(const struct attention_shape *s, const struct dropout *drop, const real *q, const real *k,
+                           const real *v, size_t pair)
+{
+    const size_t b = pair / s->H, h = pair % s->H, h_kv = h / (s->H / s->H_kv);
+    return (struct head){
+        .s = s,
+        .drop = drop && drop->p > 0 ? drop : NULL,
+        .b = b,
+        .h = h,
+        .first_row = pair * s->T_q,
+        .q = q + b * s->q_batch + h * s->hs,
+        .k = k + b * s->k_batch + h_kv * s->hs,
+        .v = v + b * s->v_batch + h_kv * s->hs,
+    };
+}
+
+static size_t tiles_of_queries(const struct attention_shape *s)
+{
+    return up(s->T_q, attention_tile_queries(s)) / attention_tile_queries(s);
+}
+
+static size_t tiles_of_keys(const struct attention_shape *s)
+{
+    return up(s->T_k, attention_tile_keys(s)) / attention_tile_keys(s);
+}
+
+/* Tiles of keys that a tile of queries sees something of: [begin, end). Intervals do not move back from one query to
+ * the next, so the first and the last say it all. */
+static struct span keys_of_tile(const struct head *a, enum attention_stage stage, size_t tile)
+{
+    const struct attention_shape *s = a->s;
+    const size_t i0 = tile * attention_tile_queries(s), i1 = least(i0 + attention_tile_queries(s), s->T_q);
+    const size_t begin = attention_fault_keys(s, a->h, stage, i0).begin,
+                 end = attention_fault_keys(s, a->h, stage, i1 - 1).end;
+    if (begin >= end)
+        return (struct span){0, 0};
+    return (struct span){begin / attention_tile_keys(s), up(end, attention_tile_keys(s)) / attention_tile_keys(s)};
+}
+
+static struct attention_tile tile_at(const struct head *a, enum attention_stage stage, size_t query_tile,
+                                     size_t key_tile)
+{
+    const struct attention_shape *s = a->s;
+    struct attention_tile t = {.i0 = query_tile * attention_tile_queries(s), .j0 = key_tile * attention_tile_keys(s)};
+    t.queries = least(attention_tile_queries(s), s->T_q - t.i0);
+    t.keys = least(attention_tile_keys(s), s->T_k - t.j0);
+    t.whole = attention_fault_keys(s, a->h, stage, t.i0).end >= t.j0 + t.keys &&
+              attention_fault_keys(s, a->h, stage, t.i0 + t.queries - 1).begin <= t.j0;
+    for (size_t i = 0; i < t.queries; i++) {
+        struct attention_interval seen = {t.j0, t.j0 + t.keys};
+        if (!t.whole) {
+            const struct attention_interval all = attention_fault_keys(s, a->h, stage, t.i0 + i);
+            seen.begin = all.begin > seen.begin ? all.begin : seen.begin;
+            seen.end = least(all.end, seen.end);
+        }
+        t.begin[i] = (uint16_t)(seen.begin < seen.end ? seen.begin - t.j0 : 0);
+        t.end[i] = (uint16_t)(seen.begin < seen.end ? seen.end - t.j0 : 0);
+    }
+    return t;
+}
+
+/* ---- products of a tile ---- */
+
+/* In a tile that hides something the hidden weights are zeros, and zero times NaN is NaN: a row that is not finite must
+ * not enter such a product. The product is taken with zeros in place of it, which changes no bit of rows that do not
+ * see it, and it is added afterwards to those that do. */
+struct factor {
+    const real *x; /* what gemm multiplies: rows of hs */
+    size_t ld;
+    const real *spoiled; /* the rows as they are, where some are not finite; else NULL */
+    size_t spoiled_ld;
+};
+
+static struct factor factor_of(const struct attention_tile *t, const real *x, size_t ld, size_t rows, size_t hs,
+                               real *clean)
+{
+    if (t->whole || attention_tile_finite(x, ld, rows, hs))
+        return (struct factor){x, ld, NULL, 0};
+    for (size_t n = 0; n < rows; n++)
+        if (attention_tile_finite(x + n * ld, ld, 1, hs))
+            memcpy(clean + n * hs, x + n * ld, hs * sizeof *clean);
+        else
+            memset(clean + n * hs, 0, hs * sizeof *clean);
+    return (struct factor){clean, hs, x, ld};
+}
+
+/* W (rows of out, rows of x) by ld; which of them are queries says `x_is_keys`. */
+static void add_spoiled(real *out, size_t ld_out, real alpha, const real *w, size_t step_out, size_t step_x,
+                        const struct attention_tile *t, const struct factor *f, size_t hs, bool x_is_keys)
+{
+    for (size_t n = 0; n < (x_is_keys ? t->keys : t->queries); n++) {
+        const real *x = f->spoiled + n * f->spoiled_ld;
+        if (attention_tile_finite(x, f->spoiled_ld, 1, hs))
+            continue;
+        for (size_t o = 0; o < (x_is_keys ? t->queries : t->keys); o++) {
+            const size_t i = x_is_keys ? o : n, j = x_is_keys ? n : o;
+            if (j < t->begin[i] || j >= t->end[i])
+                continue;
+            for (size_t c = 0; c < hs; c++)
+                out[o * ld_out + c] += alpha * w[o * step_out + n * step_x] * x[c];
+        }
+    }
+}
+
+/* One side of a tile's product: out = alpha W X, or +=. */
+struct side {
+    real *out;
+    size_t ld_out;
+    bool add;
+    const real *x;
+    size_t ld_x;
+};
+
+/* out (queries,hs), x (keys,hs), w (queries,keys), or with `transposed` (keys,queries), by ld */
+static void to_queries(const struct side *s, real alpha, const real *w, size_t ld, bool transposed,
+                       const struct room *r, const struct attention_tile *t, size_t hs)
+{
+    const struct factor f = factor_of(t, s->x, s->ld_x, t->keys, hs, r->clean);
+    gemm(transposed ? GEMM_TRANSPOSED : GEMM_PLAIN, GEMM_PLAIN, t->queries, hs, t->keys, alpha, w, ld, f.x, f.ld,
+         s->add ? 1 : 0, s->out, s->ld_out);
+    if (f.spoiled)
+        add_spoiled(s->out, s->ld_out, alpha, w, transposed ? 1 : ld, transposed ? ld : 1, t, &f, hs, true);
+}
+
+/* out (keys,hs), x (queries,hs), w (queries,keys) by ld */
+static void to_keys(const struct side *s, real alpha, const real *w, size_t ld, const struct room *r,
+                    const struct attention_tile *t, size_t hs)
+{
+    const struct factor f = factor_of(t, s->x, s->ld_x, t->queries, hs, r->clean);
+    gemm(GEMM_TRANSPOSED, GEMM_PLAIN, t->keys, hs, t->queries, alpha, w, ld, f.x, f.ld, s->add ? 1 : 0, s->out,
+         s->ld_out);
+    if (f.spoiled)
+        add_spoiled(s->out, s->ld_out, alpha, w, 1, ld, t, &f, hs, false);
+}
+
+/* ---- forward ---- */
+
+static void zero_rows(real *x, size_t stride, size_t rows, size_t hs)
+{
+    for (size_t n = 0; n < rows; n++)
+        memset(x + n * stride, 0, hs * sizeof *x);
+}
+
+/* One tile of queries of one head, over all tiles of keys that it sees.   y: position 0 of the head */
+static void forward_tile(const struct head *a, real *y, const struct attention_rows *rows,
+                         const struct attention_kept *kept, size_t tile, const struct room *r)
+{
+    const struct attention_shape *s = a->s;
+    const size_t i0 = tile * attention_tile_queries(s), queries = least(attention_tile_queries(s), s->T_q - i0);
+    const struct span keys = keys_of_tile(a, ATTENTION_SCORES, tile);
+    real *y_i = y + i0 * s->y_stride;
+    const real *q_i = a->q + i0 * s->q_stride;
+    attention_tile_begin(&r->state, queries);
+    attention_tile_transpose(r->qt, r->ld_q, q_i, s->q_stride, queries, s->hs);
+    for (size_t n = keys.begin; n < keys.end; n++) {
+        const struct attention_tile t = tile_at(a, ATTENTION_SCORES, tile, n);
+        const bool first = n == keys.begin;
+        /* S = scale Q K^T, here its transpose; each number comes from one query and one key, so what the rule hides is
+         * computed and never read. P = exp(S - m) over visible keys, exactly 0 elsewhere. */
+        gemm(GEMM_PLAIN, GEMM_PLAIN, t.keys, queries, s->hs, s->scale, a->k + t.j0 * s->k_stride, s->k_stride, r->qt,
+             r->ld_q, 0, r->p, r->ld_q);
+        attention_tile_softmax(r->p, r->ld_q, &t, &r->state, rows != NULL);
+        if (!first)
+            attention_tile_rescale(y_i, s->y_stride, queries, s->hs, r->state.moved);
+        if (a->drop)
+            attention_tile_drop(r->p, r->ld_q, &t, a->drop, a->b, a->h, s->T_k, r->mask);
+        /* Y = drop(P) V, still to be divided by l */
+        const struct side y_side = {y_i, s->y_stride, !first, a->v + t.j0 * s->v_stride, s->v_stride};
+        to_queries(&y_side, 1, r->p, r->ld_q, true, r, &t, s->hs);
+    }
+    if (keys.begin == keys.end)
+        zero_rows(y_i, s->y_stride, queries, s->hs);
+    attention_tile_end(y_i, s->y_stride, s->hs, &r->state, queries);
+    const size_t row = a->first_row + i0;
+    for (size_t i = 0; i < queries && rows; i++) {
+        const struct attention_interval seen = attention_fault_keys(s, a->h, ATTENTION_SCORES, i0 + i);
+        attention_tile_log(rows, row + i, r->state.m[i], r->state.l[i], r->state.a[i], seen.end - seen.begin);
+    }
+    for (size_t i = 0; i < queries && kept; i++) {
+        const bool nothing = r->state.m[i] == -(real)INFINITY;
+        kept->max[row + i] = nothing ? 0 : r->state.m[i];
+        kept->share[row + i] = nothing ? 0 : 1 / r->state.l[i];
+    }
+}
+
+/* How heads are shared out: so many whole ones to each lane, in order, and the tiles of those left over to and fro
+ * over the lanes, so that early and late queries, which see little and much, come in pairs. */
+static size_t whole_heads(size_t heads, const struct lane *lane)
+{
+    return heads / (size_t)lane->count * (size_t)lane->count;
+}
+
+static bool my_turn(const struct lane *lane, size_t n)
+{
+    const size_t lanes = (size_t)lane->count, place = n % (2 * lanes);
+    return (place < lanes ? place : 2 * lanes - 1 - place) == (size_t)lane->index;
+}
+
+void attention_forward(const struct lane *lane, real *restrict y, const struct attention_rows *rows,
+                       const struct attention_kept *kept, const real *q, const real *k, const real *v,
+                       const struct attention_shape *s, const struct dropout *drop, real *scratch)
+{
+    attention_tile_assert(s);
+    const struct room r = room_of(lane, s, scratch);
+    const size_t heads = s->B * s->H, whole = whole_heads(heads, lane), tiles = tiles_of_queries(s);
+    const struct span mine = lane_span(lane, whole, 1);
+    for (size_t pair = 0; pair < heads; pair++) {
+        if (pair < whole && (pair < mine.begin || pair >= mine.end))
+            continue;
+        const struct head a = head_of(s, drop, q, k, v, pair);
+        real *y_bh = y + a.b * s->y_batch + a.h * s->hs;
+        for (size_t tile = 0; tile < tiles; tile++) {
+            if (pair >= whole && !my_turn(lane, (pair - whole) * tiles + tile))
+                continue;
+            if (s->T_q == 1 && !a.drop)
+                attention_row_forward(y_bh, rows, kept, a.first_row, a.q, a.k, a.v, s,
+                                      attention_fault_keys(s, a.h, ATTENTION_SCORES, 0));
+            else
+                forward_tile(&a, y_bh, rows, kept, tile, &r);
+        }
+    }
+}
+
+/* ---- backward ---- */
+
+/* One head's gradients: pointers to position 0. */
+struct back {
+    struct head a;
+    real *dq, *dk, *dv;
+    const real *dy, *y;
+    const real *max, *share; /* (T_q) */
+    real *d;                 /* (T_q): dy_i . y_i */
+    bool first_of_group;     /* the first head that writes to dk and dv */
+};
+
+struct pass {
+    const struct attention_shape *s;
+    const struct dropout *drop;
+    const struct attention_kept *kept;
+    const real *q, *k, *v, *dy, *y;
+    real *dq, *dk, *dv, *d;
+};
+
+static struct back back_of(const struct pass *p, size_t pair)
+{
+    const struct attention_shape *s = p->s;
+    const size_t group = s->H / s->H_kv;
+    const struct head a = head_of(s, p->drop, p->q, p->k, p->v, pair);
+    const size_t at_y = a.b * s->y_batch + a.h * s->hs;
+    return (struct back){
+        .a = a,
+        .dq = p->dq + (a.q - p->q),
+        .dk = p->dk + (a.k - p->k),
+        .dv = p->dv + (a.v - p->v),
+        .dy = p->dy + at_y,
+        .y = p->y + at_y,
+        .max = p->kept->max + a.first_row,
+        .share = p->kept->share + a.first_row,
+        .d = p->d + a.first_row,
+        .first_of_group = a.h % group == 0,
+    };
+}
+
+/* forward: P = softmax(S), so dS_ij = P_ij (dP_ij - sum_k P_ik dP_ik), and that sum is dy_i . y_i */
+static void row_sums(const struct back *g, struct span rows)
+{
+    const struct attention_shape *s = g->a.s;
+    attention_tile_row_sums(g->d + rows.begin, g->dy + rows.begin * s->y_stride, g->y + rows.begin * s->y_stride,
+                            s->y_stride, rows.end - rows.begin, s->hs);
+}
+
+static bool sees(const struct head *a, size_t query_tile, size_t key_tile)
+{
+    const struct span keys = keys_of_tile(a, ATTENTION_BACKWARD, query_tile);
+    return keys.begin <= key_tile && key_tile < keys.end;
+}
+
+/* One tile of queries against one of keys. dq gets tiles of keys in rising order, dk and dv tiles of queries in falling
+ * order: the first of them assigns. */
+static void backward_tile(const struct back *g, size_t query_tile, size_t key_tile, const struct room *r)
+{
+    const struct attention_shape *s = g->a.s;
+    const bool first_key = keys_of_tile(&g->a, ATTENTION_BACKWARD, query_tile).begin == key_tile;
+    const bool first_query = query_tile + 1 == tiles_of_queries(s) || !sees(&g->a, query_tile + 1, key_tile);
+    const struct attention_tile t = tile_at(&g->a, ATTENTION_BACKWARD, query_tile, key_tile);
+    const size_t hs = s->hs;
+    const real *q = g->a.q + t.i0 * s->q_stride, *k = g->a.k + t.j0 * s->k_stride;
+    const real *dy = g->dy + t.i0 * s->y_stride;
+    /* forward: S = scale Q K^T, P = exp(S - m) / l, again */
+    gemm(GEMM_PLAIN, GEMM_PLAIN, t.queries, t.keys, hs, s->scale, q, s->q_stride, r->kt, r->ld_k, 0, r->p, r->ld_k);
+    /* forward: Y = drop(P) V, so d drop(P) = dY V^T */
+    gemm(GEMM_PLAIN, GEMM_PLAIN, t.queries, t.keys, hs, 1, dy, s->y_stride, r->vt, r->ld_k, 0, r->ds, r->ld_k);
+    attention_tile_gradient(r->p, r->ds, r->ld_k, &t, g->max, g->share, g->d, g->a.drop, g->a.b, g->a.h, s->T_k,
+                            r->mask);
+    const bool add = !(first_query && g->first_of_group);
+    const struct side dv = {g->dv + t.j0 * s->v_stride, s->v_stride, add, dy, s->y_stride},
+                      dk = {g->dk + t.j0 * s->k_stride, s->k_stride, add, q, s->q_stride},
+                      dq = {g->dq + t.i0 * s->q_stride, s->q_stride, !first_key, k, s->k_stride};
+    to_keys(&dv, 1, r->p, r->ld_k, r, &t, hs);
+    /* forward: S = scale Q K^T */
+    to_keys(&dk, s->scale, r->ds, r->ld_k, r, &t, hs);
+    to_queries(&dq, s->scale, r->ds, r->ld_k, false, r, &t, hs);
+}
+
+/* A tile of keys and values the other way round: small products take rows faster than columns. */
+static void turn_keys(const struct back *g, size_t tile, const struct room *r)
+{
+    const struct attention_shape *s = g->a.s;
+    const size_t j0 = tile * attention_tile_keys(s), keys = least(attention_tile_keys(s), s->T_k - j0);
+    attention_tile_transpose(r->kt, r->ld_k, g->a.k + j0 * s->k_stride, s->k_stride, keys, s->hs);
+    attention_tile_transpose(r->vt, r->ld_k, g->a.v + j0 * s->v_stride, s->v_stride, keys, s->hs);
+}
+
+static void zero_unseen_queries(const struct back *g, size_t tile)
+{
+    const struct attention_shape *s = g->a.s;
+    const size_t i0 = tile * attention_tile_queries(s);
+    const struct span keys = keys_of_tile(&g->a, ATTENTION_BACKWARD, tile);
+    if (keys.begin == keys.end)
+        zero_rows(g->dq + i0 * s->q_stride, s->q_stride, least(attention_tile_queries(s), s->T_q - i0), s->hs);
+}
+
+static void zero_unseen_keys(const struct back *g, size_t tile)
+{
+    const struct attention_shape *s = g->a.s;
+    for (size_t n = 0; n < tiles_of_queries(s); n++)
+        if (sees(&g->a, n, tile))
+            return;
+    if (!g->first_of_group) /* another head has written there */
+        return;
+    const size_t j0 = tile * attention_tile_keys(s), keys = least(attention_tile_keys(s), s->T_k - j0);
+    zero_rows(g->dk + j0 * s->k_stride, s->k_stride, keys, s->hs);
+    zero_rows(g->dv + j0 * s->v_stride, s->v_stride, keys, s->hs);
+}
+
+/* One head, by one lane. */
+static void backward_head(const struct back *g, const struct room *r)
+{
+    const size_t queries = tiles_of_queries(g->a.s), keys = tiles_of_keys(g->a.s);
+    row_sums(g, (struct span){0, g->a.s->T_q});
+    for (size_t n = 0; n < queries; n++)
+        zero_unseen_queries(g, n);
+    for (size_t k = 0; k < keys; k++) {
+        zero_unseen_keys(g, k);
+        turn_keys(g, k, r);
+        for (size_t q = queries; q-- > 0;)
+            if (sees(&g->a, q, k))
+                backward_tile(g, q, k, r);
+    }
+}
+
+/* Heads that are left over, by all lanes together, the n-th of each group at a time. Pairs of tiles on one diagonal
+ * (query tile minus key tile) write to different rows of dq, dk and dv, so lanes may share them; from the last
+ * diagonal to the first every row gets its sums in the order of backward_head. */
+static void backward_shared(const struct lane *lane, const struct pass *p, struct span groups, const struct room *r)
+{
+    const struct attention_shape *s = p->s;
+    const size_t queries = tiles_of_queries(s), keys = tiles_of_keys(s), group = s->H / s->H_kv;
+    for (size_t n = 0; n < group; n++) {
+        for (size_t pair = groups.begin * group + n; pair < groups.end * group; pair += group) {
+            const struct back g = back_of(p, pair);
+            row_sums(&g, lane_span(lane, s->T_q, 1));
+            for (size_t q = 0; q < queries; q++)
+                if (my_turn(lane, q))
+                    zero_unseen_queries(&g, q);
+            for (size_t k = 0; k < keys; k++)
+                if (my_turn(lane, k))
+                    zero_unseen_keys(&g, k);
+        }
+        lane_barrier(lane);
+        for (size_t diagonal = queries + keys - 1; diagonal-- > 0;) {
+            size_t turn = 0; /* diagonal = q + keys - 1 - k */
+            for (size_t pair = groups.begin * group + n; pair < groups.end * group; pair += group) {
+                const struct back g = back_of(p, pair);
+                for (size_t k = 0; k < keys; k++) {
+                    if (diagonal + k + 1 < keys || diagonal + k + 1 - keys >= queries)
+                        continue;
+                    const size_t q = diagonal + k + 1 - keys;
+                    if (sees(&g.a, q, k) && turn++ % (size_t)lane->count == (size_t)lane->index) {
+                        turn_keys(&g, k, r);
+                        backward_tile(&g, q, k, r);
+                    }
+                }
+            }
+            if (turn > 0) /* the same on every lane */
+                lane_barrier(lane);
+        }
+    }
+}
+
+void attention_backward(const struct lane *lane, real *restrict dq, real *restrict dk, real *restrict dv,
+                        const real *dy, const real *y, const struct attention_kept *kept, const real *q, const real *k,
+                        const real *v, const struct attention_shape *s, const struct dropout *drop, real *scratch)
+{
+    attention_tile_assert(s);
+    const struct room r = room_of(lane, s, scratch);
+    const struct pass p = {s, drop, kept, q, k, v, dy, y, dq, dk, dv, scratch};
+    const size_t groups = s->B * s->H_kv, group = s->H / s->H_kv, whole = whole_heads(groups, lane);
+    const struct span mine = lane_span(lane, whole, 1);
+    for (size_t pair = mine.begin * group; pair < mine.end * group; pair++) {
+        const struct back g = back_of(&p, pair);
+        backward_head(&g, &r);
+    }
+    if (whole < groups)
+        backward_shared(lane, &p, (struct span){whole, groups}, &r);
 }

@@ -1,76 +1,41 @@
-/* Scaled dot-product attention (Vaswani et al. 2017, arXiv:1706.03762), many heads at once.
+/* Attention in tiles, exact, in memory that grows with T and not with T^2: FlashAttention (Dao et al. 2022,
+ * arXiv:2205.14135) in the order of FlashAttention-2 (Dao 2023, arXiv:2307.08691). Formulas and shapes:
+ * attention_shape.h.
  *
- *   s_ij = scale * q_i . k_j      for every key j that the rule shows to query i
- *   p_ij = exp(s_ij - lse_i),     lse_i = ln sum_j exp(s_ij)
- *   y_i  = sum_j drop(p_ij) v_j
- *
- * This header is what every implementation shares; attention_ref.h is the textbook one. */
+ * Scores exist a tile at a time, of some queries against some keys; what the rule hides wholly is never touched. A row
+ * goes over its tiles with the largest score so far m, l = sum exp(s - m) and the output so far, which are scaled
+ * when m moves. Going back, scores are worked out again from m and l. */
 #ifndef KERNELS_ATTENTION_H
 #define KERNELS_ATTENTION_H
 
-#include <stddef.h>
+#include "kernels/attention_shape.h"
 
-#include "base/real.h"
-#include "base/team.h"
-#include "kernels/dropout.h"
-
-/* What a head may see, declared by the model: for each query an interval of keys. */
-enum attention_rule {
-    ATTENTION_CAUSAL, /* itself and what came before */
-    ATTENTION_FULL,   /* everything, future included */
+/* What the backward pass needs to know of each row beside y, each (B,H,T_q). Two numbers where lse would do on paper:
+ * at scores of 1e4 the last bit of lse is worth 1e-3 of every weight. */
+struct attention_kept {
+    real *max;   /* m; 0 in a row whose scores are all -INFINITY or that sees no key */
+    real *share; /* 1 / l; there 0 */
 };
 
-/* Mistakes that can be planted, to see that they are found: attention_fault.h. */
-enum attention_fault {
-    ATTENTION_FAULT_NONE,
-    ATTENTION_FAULT_NO_MASK,           /* every key is seen */
-    ATTENTION_FAULT_TRANSPOSED,        /* the triangle the wrong way round: itself and what comes after */
-    ATTENTION_FAULT_ONE_AHEAD,         /* diagonal off by one: i + 1 is seen too */
-    ATTENTION_FAULT_NOT_ITSELF,        /* diagonal masked too: the first query sees nothing */
-    ATTENTION_FAULT_AFTER_SOFTMAX,     /* weights are masked, not scores: rows do not sum to 1 */
-    ATTENTION_FAULT_RENORMALISED,      /* ... and divided by what is left of their sum */
-    ATTENTION_FAULT_MINUS_1E4,         /* -1e4 is added to the scores of hidden keys */
-    ATTENTION_FAULT_MINUS_1E9,         /* -1e9 is */
-    ATTENTION_FAULT_FORWARD_UNMASKED,  /* no mask forward, the right one backward */
-    ATTENTION_FAULT_BACKWARD_UNMASKED, /* the right mask forward, none on the gradient of the scores */
-};
-#define ATTENTION_EVERY_HEAD ((size_t)-1)
+/* Reals of scratch for all lanes together. Of shapes that differ in T_q and T_k the largest needs the most. */
+size_t attention_scratch(const struct attention_shape *s, int lanes);
 
-/* Sizes and strides, in reals. Batch row b, position t, head h of q is the hs numbers from
- * q + b * q_batch + t * q_stride + h * hs; likewise k, v, y. Head h reads key/value head
- * h / (H / H_kv). Queries are aligned to the end of the keys: query i stands at position
- * T_k - T_q + i, so that a KV cache and a whole text are the same call. */
-struct attention_shape {
-    size_t B, H, H_kv, hs, T_q, T_k;
-    size_t q_batch, k_batch, v_batch, y_batch;
-    size_t q_stride, k_stride, v_stride, y_stride;
-    real scale;                       /* usually 1 / sqrt(hs) */
-    const enum attention_rule *rules; /* (H): one per head */
-    enum attention_fault fault;       /* planted, in this head or in ATTENTION_EVERY_HEAD */
-    size_t fault_head;
-};
+/*   y     (B,T_q,H,hs) by y_batch, y_stride
+ *   rows  each (B,H,T_q), or NULL: nothing is logged; y and kept are the same bits
+ *   kept  NULL: no backward pass will follow
+ *   drop  NULL or p = 0: no dropout
+ * A NaN or infinity in a key or value reaches no row that does not see it. Results do not depend on the number of
+ * lanes. Where the lanes divide B each does whole batch rows; a barrier must stand before (q, k, v complete) and
+ * after. */
+void attention_forward(const struct lane *lane, real *restrict y, const struct attention_rows *rows,
+                       const struct attention_kept *kept, const real *q, const real *k, const real *v,
+                       const struct attention_shape *s, const struct dropout *drop, real *scratch);
 
-/* Per row, each (B,H,T_q). A row that sees no key has lse = max_score = -INFINITY, entropy 0, y 0. */
-struct attention_rows {
-    real *lse;       /* natural log of the sum of exponentials */
-    real *entropy;   /* nats, before dropout: ln l - sum_j p_ij (s_ij - m), l = sum_j exp(s_ij - m) */
-    real *max_score; /* m: the largest visible score */
-};
-
-/* Keys that query i (0 .. T_q-1) sees under a rule: [begin, end). */
-struct attention_interval {
-    size_t begin, end;
-};
-struct attention_interval attention_keys(enum attention_rule rule, size_t T_q, size_t T_k, size_t i);
-
-/* Asserts what every implementation requires: sizes > 0, T_q <= T_k, H a multiple of H_kv. */
-void attention_assert_shape(const struct attention_shape *s);
-
-/* Mean over batch and queries of entropy / ln(visible keys), per head: 1 is uniform, 0 one-hot.
- * Rows that see fewer than two keys have no entropy to speak of and are left out.
- *   normalised (H)   NaN where no row sees two keys
- *   max_score  (H)   the largest score of all rows */
-void attention_summary(double *normalised, double *max_score, const struct attention_rows *rows,
-                       const struct attention_shape *s);
+/* dq, dk, dv, assigned, in the layout of q, k, v. dy in that of y; y and kept as the forward pass left them. A NaN or
+ * infinity in q or dy reaches dk and dv only of keys that its row sees. Division and barriers as above; where the
+ * lanes do not divide B * H_kv there are barriers inside too. */
+void attention_backward(const struct lane *lane, real *restrict dq, real *restrict dk, real *restrict dv,
+                        const real *dy, const real *y, const struct attention_kept *kept, const real *q, const real *k,
+                        const real *v, const struct attention_shape *s, const struct dropout *drop, real *scratch);
 
 #endif

@@ -1,19 +1,22 @@
 /* Deliberate mistakes in attention, each one that people really make, so that detectors can be shown to find them.
- * A fault is never a rule that a model declares; only the reference attention knows them, and there all that is
- * wrong is what this file says. */
+ * A fault is never a rule that a model declares, and all that is wrong is what this file says. Most are acted out by
+ * the reference attention; those of tiles, off by one as tiled code can be, by the tiled one. */
 #ifndef KERNELS_ATTENTION_FAULT_H
 #define KERNELS_ATTENTION_FAULT_H
 
 #include <stdbool.h>
 
-#include "kernels/attention.h"
+#include "kernels/attention_shape.h"
 
 /* What takes part in a row: in the softmax, in the product with values, in the gradient of the scores. */
 enum attention_stage { ATTENTION_SCORES, ATTENTION_VALUES, ATTENTION_BACKWARD };
 
-/* The keys of query i of head h at a stage, a planted fault included. With none: attention_keys. */
+/* The keys of query i of head h at a stage, a planted fault included. With none: attention_shape_keys. */
 struct attention_interval attention_fault_keys(const struct attention_shape *s, size_t h, enum attention_stage stage,
                                                size_t i);
+
+/* Whether the tiled attention acts it out: then only attention_fault_keys has a part in it. */
+bool attention_fault_is_of_tiles(enum attention_fault fault);
 
 /* Before the softmax: adds the finite constant that stands for a mask.   scores (T_k) */
 void attention_fault_scores(real *scores, const struct attention_shape *s, size_t h, size_t i);

@@ -93,7 +93,7 @@ void attention_ref_forward(const struct lane *lane, real *restrict y, const stru
                            real *restrict weights, const real *q, const real *k, const real *v,
                            const struct attention_shape *s, const struct dropout *drop, real *scratch)
 {
-    attention_assert_shape(s);
+    attention_shape_assert(s);
     if (drop && drop->p == 0)
         drop = NULL;
     scratch += (size_t)lane->index * attention_ref_scratch(s);
@@ -156,7 +156,7 @@ void attention_ref_backward(const struct lane *lane, real *restrict dq, real *re
                             const real *dy, const real *weights, const real *q, const real *k, const real *v,
                             const struct attention_shape *s, const struct dropout *drop, real *scratch)
 {
-    attention_assert_shape(s);
+    attention_shape_assert(s);
     if (drop && drop->p == 0)
         drop = NULL;
     scratch += (size_t)lane->index * attention_ref_scratch(s);

@@ -3,7 +3,7 @@
 #ifndef KERNELS_ATTENTION_REF_H
 #define KERNELS_ATTENTION_REF_H
 
-#include "kernels/attention.h"
+#include "kernels/attention_shape.h"
 
 /* Reals of scratch that one lane needs; the scratch passed below is lane->count times this. */
 size_t attention_ref_scratch(const struct attention_shape *s);

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "base/status.h"
-#include "kernels/attention.h"
+#include "kernels/attention_shape.h"
 
 /* What matrix products compute with: how a model is run, not what it is, and no part of a checkpoint. */
 enum precision {

@@ -8,7 +8,7 @@
 
 #include "base/real.h"
 #include "base/team.h"
-#include "kernels/attention.h"
+#include "kernels/attention_shape.h"
 
 #define FAULT_EVERYWHERE ((size_t)-1)
 

@@ -261,7 +261,7 @@ void gpt_attention_summary(double *entropy, double *max_score, const struct gpt 
                                               .rules = g->rules + first,
                                               .fault = fault_attention(g->fault, layer, false, true, false),
                                               .fault_head = g->fault ? g->fault->head : 0};
-        attention_summary(entropy + first, max_score + first, &w->block[layer].rows, &shape);
+        attention_shape_summary(entropy + first, max_score + first, &w->block[layer].rows, &shape);
     }
 }
 

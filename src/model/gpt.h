@@ -70,7 +70,7 @@ void gpt_trunk_cached(const struct lane *lane, const struct gpt *g, struct work 
 /* Inside a team: logits[n,:] of N rows of hidden state. */
 void gpt_head(const struct lane *lane, const struct gpt *g, real *logits, const real *hidden, size_t N);
 
-/* After gpt_forward, not quiet: what attention logged, per head (L,H), as attention_summary gives it. w keeps all
+/* After gpt_forward, not quiet: what attention logged, per head (L,H), as attention_shape_summary gives it. w keeps all
  * layers (made for training, asserted). */
 void gpt_attention_summary(double *entropy, double *max_score, const struct gpt *g, const struct work *w, size_t B,
                            size_t T);

@@ -10,7 +10,7 @@
 #include "base/real.h"
 #include "base/status.h"
 #include "base/team.h"
-#include "kernels/attention.h"
+#include "kernels/attention_shape.h"
 #include "kernels/linear.h"
 #include "model/config.h"
 #include "model/laps.h"

@@ -17,7 +17,7 @@ struct gpt_learner {
     size_t eval_windows; /* windows in the sample that evaluate takes of a part */
     uint64_t seed;
     uint32_t *tokens, *targets;  /* (B,T) */
-    double *entropy, *max_score; /* (L,H): of the last micro-batch; see attention_summary */
+    double *entropy, *max_score; /* (L,H): of the last micro-batch; see attention_shape_summary */
 };
 
 /* Tokens, targets, entropy and max_score are allocated; the rest is the caller's and set before. STATUS_MEMORY. */

@@ -1,11 +1,11 @@
 /* One attention problem: inputs in a chosen memory layout, room for every result, and the oracle, plain loops in
- * double over the formulas of kernels/attention.h. Made for any implementation of that header. */
+ * double over the formulas of kernels/attention_shape.h. Made for any implementation of that header. */
 #ifndef SUPPORT_ATTENTION_CASE_H
 #define SUPPORT_ATTENTION_CASE_H
 
 #include <stdbool.h>
 
-#include "kernels/attention.h"
+#include "kernels/attention_shape.h"
 #include "support/oracle.h"
 
 enum attention_layout {

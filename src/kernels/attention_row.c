@@ -1,0 +1,117 @@
+#include "kernels/attention_row.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "kernels/attention_tile.h"
+#include "kernels/clones.h"
+#include "kernels/vmath.h"
+
+#define INSIDE static inline __attribute__((always_inline))
+#define KEYS 64 /* scores at hand at once */
+#define FOUR 4
+
+/* s_j = scale q . k_j for four keys: their sums are independent, so that none waits for another. */
+INSIDE void four_scores(real *s, const real *q, const real *k, size_t stride, size_t hs, real scale)
+{
+    real acc[FOUR][VMATH_LANES] = {{0}};
+    size_t c = 0;
+    for (; c + VMATH_LANES <= hs; c += VMATH_LANES)
+        for (size_t j = 0; j < FOUR; j++)
+            for (size_t n = 0; n < VMATH_LANES; n++)
+                acc[j][n] += q[c + n] * k[j * stride + c + n];
+    for (size_t n = 0; c < hs; c++, n++)
+        for (size_t j = 0; j < FOUR; j++)
+            acc[j][n] += q[c] * k[j * stride + c];
+    for (size_t j = 0; j < FOUR; j++)
+        s[j] = scale * vmath_reduce(acc[j]);
+}
+
+/* y[0 .. width-1] += sum_j p_j v_j, width at most VMATH_LANES */
+INSIDE void add_values(real *y, const real *p, const real *v, size_t stride, size_t n, size_t width)
+{
+    real acc[FOUR][VMATH_LANES] = {{0}};
+    size_t j = 0;
+    for (; j + FOUR <= n; j += FOUR)
+        for (size_t k = 0; k < FOUR; k++)
+            for (size_t c = 0; c < width; c++)
+                acc[k][c] += p[j + k] * v[(j + k) * stride + c];
+    for (size_t k = 0; j < n; j++, k++)
+        for (size_t c = 0; c < width; c++)
+            acc[k][c] += p[j] * v[j * stride + c];
+    for (size_t c = 0; c < width; c++)
+        y[c] += (acc[0][c] + acc[1][c]) + (acc[2][c] + acc[3][c]);
+}
+
+/* Sums over the keys so far, as in the tiled walk. */
+struct sums {
+    real m, l, a;
+};
+
+/* n scores, with room for whole vectors, become exp(s - m); returns by what the sums before them change. */
+INSIDE real take(struct sums *sums, real *s, size_t n, bool entropy)
+{
+    const size_t whole = (n + VMATH_LANES - 1) / VMATH_LANES * VMATH_LANES;
+    for (size_t j = n; j < whole; j++)
+        s[j] = -(real)INFINITY;
+    real most[VMATH_LANES];
+    for (size_t k = 0; k < VMATH_LANES; k++)
+        most[k] = sums->m;
+    for (size_t j = 0; j < whole; j += VMATH_LANES)
+        for (size_t k = 0; k < VMATH_LANES; k++)
+            most[k] = s[j + k] > most[k] ? s[j + k] : most[k];
+    real m = most[0];
+    for (size_t k = 1; k < VMATH_LANES; k++)
+        m = most[k] > m ? most[k] : m;
+    const real from = m == -(real)INFINITY ? 0 : m, moved = sums->m == m ? 1 : vmath_exp(sums->m - from);
+    real sum[VMATH_LANES] = {0}, weighted[VMATH_LANES] = {0};
+    for (size_t j = 0; j < whole; j += VMATH_LANES)
+        for (size_t k = 0; k < VMATH_LANES; k++) {
+            const real z = s[j + k] - from, e = vmath_exp(z);
+            s[j + k] = e;
+            sum[k] += e;
+            if (entropy)
+                weighted[k] += e == 0 ? 0 : e * z;
+        }
+    if (entropy)
+        sums->a = (sums->l == 0 ? 0 : moved * (sums->a + (sums->m - from) * sums->l)) + vmath_reduce(weighted);
+    sums->l = sums->l * moved + vmath_reduce(sum);
+    sums->m = m;
+    return moved;
+}
+
+CLONES void attention_row_forward(real *restrict y, const struct attention_rows *rows,
+                                  const struct attention_kept *kept, size_t row, const real *q, const real *k,
+                                  const real *v, const struct attention_shape *s, struct attention_interval seen)
+{
+    const size_t hs = s->hs, k_stride = s->k_stride, v_stride = s->v_stride;
+    struct sums sums = {.m = -(real)INFINITY};
+    real p[KEYS];
+    memset(y, 0, hs * sizeof *y);
+    for (size_t j0 = seen.begin; j0 < seen.end; j0 += KEYS) {
+        const size_t n = seen.end - j0 < KEYS ? seen.end - j0 : KEYS;
+        const real *k_0 = k + j0 * k_stride, *v_0 = v + j0 * v_stride;
+        size_t j = 0;
+        for (; j + FOUR <= n; j += FOUR)
+            four_scores(p + j, q, k_0 + j * k_stride, k_stride, hs, s->scale);
+        for (; j < n; j++)
+            p[j] = s->scale * vmath_dot(q, k_0 + j * k_stride, hs);
+        const real moved = rows ? take(&sums, p, n, true) : take(&sums, p, n, false);
+        for (size_t c = 0; c < hs && moved != 1; c++)
+            y[c] *= moved;
+        size_t c = 0;
+        for (; c + VMATH_LANES <= hs; c += VMATH_LANES)
+            add_values(y + c, p, v_0 + c, v_stride, n, VMATH_LANES);
+        if (c < hs)
+            add_values(y + c, p, v_0 + c, v_stride, n, hs - c);
+    }
+    const struct attention_tile_state state = {.m = &sums.m, .l = &sums.l};
+    attention_tile_end(y, hs, hs, &state, 1);
+    if (rows)
+        attention_tile_log(rows, row, sums.m, sums.l, sums.a, seen.end - seen.begin);
+    if (kept) {
+        const bool nothing = sums.m == -(real)INFINITY;
+        kept->max[row] = nothing ? 0 : sums.m;
+        kept->share[row] = nothing ? 0 : 1 / sums.l;
+    }
+}
