@@ -25,10 +25,9 @@ static size_t least(size_t a, size_t b)
 
 /* What one lane works in. */
 struct room {
-    size_t ld_q, ld_k;                 /* whole vectors of queries, of keys */
-    real *p, *ds;                      /* forward p (keys,ld_q); backward p and ds (queries,ld_k) */
-    real *qt, *kt, *vt;                /* transposed tiles of q (hs,ld_q), of k and v (hs,ld_k) */
-    real *mask;                        /* (ld_k) */
+    size_t ld;                         /* whole vectors of queries */
+    real *p, *ds, *mask;               /* (keys,ld) */
+    real *qt, *dyt;                    /* (hs,ld): transposed tiles of q and dy */
     real *clean;                       /* (queries or keys,hs) */
     struct attention_tile_state state; /* (queries) each */
 };
@@ -37,24 +36,15 @@ struct room {
 static size_t layout(struct room *r, const struct attention_shape *s, real *at)
 {
     const size_t queries = least(attention_tile_queries(s), s->T_q), keys = least(attention_tile_keys(s), s->T_k);
-    r->ld_q = up(queries, VMATH_LANES);
-    r->ld_k = up(keys, VMATH_LANES);
-    const size_t scores = r->ld_q * r->ld_k;
+    r->ld = up(queries, VMATH_LANES);
     const struct {
         real **place;
         size_t size;
     } pieces[] = {
-        {&r->p, scores},
-        {&r->ds, scores},
-        {&r->qt, s->hs * r->ld_q},
-        {&r->kt, s->hs * r->ld_k},
-        {&r->vt, s->hs * r->ld_k},
-        {&r->mask, r->ld_k},
-        {&r->clean, (queries > keys ? queries : keys) * s->hs},
-        {&r->state.m, r->ld_q},
-        {&r->state.l, r->ld_q},
-        {&r->state.a, r->ld_q},
-        {&r->state.moved, r->ld_q},
+        {&r->p, keys * r->ld},    {&r->ds, keys * r->ld},   {&r->mask, keys * r->ld},
+        {&r->qt, s->hs * r->ld},  {&r->dyt, s->hs * r->ld}, {&r->clean, (queries > keys ? queries : keys) * s->hs},
+        {&r->state.m, r->ld},     {&r->state.l, r->ld},     {&r->state.a, r->ld},
+        {&r->state.moved, r->ld},
     };
     size_t used = 0;
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
@@ -207,26 +197,36 @@ struct side {
     size_t ld_x;
 };
 
-/* out (queries,hs), x (keys,hs), w (queries,keys), or with `transposed` (keys,queries), by ld */
-static void to_queries(const struct side *s, real alpha, const real *w, size_t ld, bool transposed,
-                       const struct room *r, const struct attention_tile *t, size_t hs)
+/* out (queries,hs), x (keys,hs), w (keys,queries) by r->ld */
+static void to_queries(const struct side *s, real alpha, const real *w, const struct room *r,
+                       const struct attention_tile *t, size_t hs)
 {
     const struct factor f = factor_of(t, s->x, s->ld_x, t->keys, hs, r->clean);
-    gemm(transposed ? GEMM_TRANSPOSED : GEMM_PLAIN, GEMM_PLAIN, t->queries, hs, t->keys, alpha, w, ld, f.x, f.ld,
-         s->add ? 1 : 0, s->out, s->ld_out);
+    gemm(GEMM_TRANSPOSED, GEMM_PLAIN, t->queries, hs, t->keys, alpha, w, r->ld, f.x, f.ld, s->add ? 1 : 0, s->out,
+         s->ld_out);
     if (f.spoiled)
-        add_spoiled(s->out, s->ld_out, alpha, w, transposed ? 1 : ld, transposed ? ld : 1, t, &f, hs, true);
+        add_spoiled(s->out, s->ld_out, alpha, w, 1, r->ld, t, &f, hs, true);
 }
 
-/* out (keys,hs), x (queries,hs), w (queries,keys) by ld */
-static void to_keys(const struct side *s, real alpha, const real *w, size_t ld, const struct room *r,
+/* out (keys,hs), x (queries,hs), w (keys,queries) by r->ld */
+static void to_keys(const struct side *s, real alpha, const real *w, const struct room *r,
                     const struct attention_tile *t, size_t hs)
 {
     const struct factor f = factor_of(t, s->x, s->ld_x, t->queries, hs, r->clean);
-    gemm(GEMM_TRANSPOSED, GEMM_PLAIN, t->keys, hs, t->queries, alpha, w, ld, f.x, f.ld, s->add ? 1 : 0, s->out,
+    gemm(GEMM_PLAIN, GEMM_PLAIN, t->keys, hs, t->queries, alpha, w, r->ld, f.x, f.ld, s->add ? 1 : 0, s->out,
          s->ld_out);
     if (f.spoiled)
-        add_spoiled(s->out, s->ld_out, alpha, w, 1, ld, t, &f, hs, false);
+        add_spoiled(s->out, s->ld_out, alpha, w, r->ld, 1, t, &f, hs, false);
+}
+
+/* W (keys,queries) = alpha X Y^T, X (keys,hs), and Y^T (hs,queries) as it stands in the room: small products take rows
+ * faster than columns. Each number comes from one query and one key, so what the rule hides is computed and never
+ * read. Forward and backward ask for scores alike, and so get the same bits: at scores of 1e4 one bit more would
+ * change a weight by 1e-3. */
+static void pair_up(real *w, real alpha, const real *x, size_t ld_x, const real *yt, const struct room *r,
+                    const struct attention_tile *t, size_t hs)
+{
+    gemm(GEMM_PLAIN, GEMM_PLAIN, t->keys, t->queries, hs, alpha, x, ld_x, yt, r->ld, 0, w, r->ld);
 }
 
 /* ---- forward ---- */
@@ -247,22 +247,22 @@ static void forward_tile(const struct head *a, real *y, const struct attention_r
     real *y_i = y + i0 * s->y_stride;
     const real *q_i = a->q + i0 * s->q_stride;
     attention_tile_begin(&r->state, queries);
-    attention_tile_transpose(r->qt, r->ld_q, q_i, s->q_stride, queries, s->hs);
+    attention_tile_transpose(r->qt, r->ld, q_i, s->q_stride, queries, s->hs);
     for (size_t n = keys.begin; n < keys.end; n++) {
         const struct attention_tile t = tile_at(a, ATTENTION_SCORES, tile, n);
         const bool first = n == keys.begin;
-        /* S = scale Q K^T, here its transpose; each number comes from one query and one key, so what the rule hides is
-         * computed and never read. P = exp(S - m) over visible keys, exactly 0 elsewhere. */
-        gemm(GEMM_PLAIN, GEMM_PLAIN, t.keys, queries, s->hs, s->scale, a->k + t.j0 * s->k_stride, s->k_stride, r->qt,
-             r->ld_q, 0, r->p, r->ld_q);
-        attention_tile_softmax(r->p, r->ld_q, &t, &r->state, rows != NULL);
+        /* S = scale Q K^T, here its transpose; P = exp(S - m) over visible keys, exactly 0 elsewhere */
+        pair_up(r->p, s->scale, a->k + t.j0 * s->k_stride, s->k_stride, r->qt, r, &t, s->hs);
+        attention_tile_softmax(r->p, r->ld, &t, &r->state, rows != NULL);
         if (!first)
             attention_tile_rescale(y_i, s->y_stride, queries, s->hs, r->state.moved);
-        if (a->drop)
-            attention_tile_drop(r->p, r->ld_q, &t, a->drop, a->b, a->h, s->T_k, r->mask);
+        if (a->drop) {
+            attention_tile_mask(r->mask, r->ld, &t, a->drop, a->b, a->h, s->T_k);
+            attention_tile_drop(r->p, r->ld, t.keys, r->mask);
+        }
         /* Y = drop(P) V, still to be divided by l */
         const struct side y_side = {y_i, s->y_stride, !first, a->v + t.j0 * s->v_stride, s->v_stride};
-        to_queries(&y_side, 1, r->p, r->ld_q, true, r, &t, s->hs);
+        to_queries(&y_side, 1, r->p, r, &t, s->hs);
     }
     if (keys.begin == keys.end)
         zero_rows(y_i, s->y_stride, queries, s->hs);
@@ -371,40 +371,41 @@ static bool sees(const struct head *a, size_t query_tile, size_t key_tile)
     return keys.begin <= key_tile && key_tile < keys.end;
 }
 
-/* One tile of queries against one of keys. dq gets tiles of keys in rising order, dk and dv tiles of queries in falling
- * order: the first of them assigns. */
+/* A tile of queries and of the gradient of their outputs, the other way round. */
+static void turn_queries(const struct back *g, size_t tile, const struct room *r)
+{
+    const struct attention_shape *s = g->a.s;
+    const size_t i0 = tile * attention_tile_queries(s), queries = least(attention_tile_queries(s), s->T_q - i0);
+    attention_tile_transpose(r->qt, r->ld, g->a.q + i0 * s->q_stride, s->q_stride, queries, s->hs);
+    attention_tile_transpose(r->dyt, r->ld, g->dy + i0 * s->y_stride, s->y_stride, queries, s->hs);
+}
+
+/* One tile of queries, turned, against one of keys. dq gets tiles of keys in falling order, dk and dv tiles of queries
+ * in rising order: the first of them assigns. */
 static void backward_tile(const struct back *g, size_t query_tile, size_t key_tile, const struct room *r)
 {
     const struct attention_shape *s = g->a.s;
-    const bool first_key = keys_of_tile(&g->a, ATTENTION_BACKWARD, query_tile).begin == key_tile;
-    const bool first_query = query_tile + 1 == tiles_of_queries(s) || !sees(&g->a, query_tile + 1, key_tile);
+    const bool first_key = keys_of_tile(&g->a, ATTENTION_BACKWARD, query_tile).end == key_tile + 1;
+    const bool first_query = query_tile == 0 || !sees(&g->a, query_tile - 1, key_tile);
     const struct attention_tile t = tile_at(&g->a, ATTENTION_BACKWARD, query_tile, key_tile);
     const size_t hs = s->hs;
-    const real *q = g->a.q + t.i0 * s->q_stride, *k = g->a.k + t.j0 * s->k_stride;
-    const real *dy = g->dy + t.i0 * s->y_stride;
+    const real *q = g->a.q + t.i0 * s->q_stride, *dy = g->dy + t.i0 * s->y_stride;
+    const real *k = g->a.k + t.j0 * s->k_stride, *v = g->a.v + t.j0 * s->v_stride;
     /* forward: S = scale Q K^T, P = exp(S - m) / l, again */
-    gemm(GEMM_PLAIN, GEMM_PLAIN, t.queries, t.keys, hs, s->scale, q, s->q_stride, r->kt, r->ld_k, 0, r->p, r->ld_k);
+    pair_up(r->p, s->scale, k, s->k_stride, r->qt, r, &t, hs);
     /* forward: Y = drop(P) V, so d drop(P) = dY V^T */
-    gemm(GEMM_PLAIN, GEMM_PLAIN, t.queries, t.keys, hs, 1, dy, s->y_stride, r->vt, r->ld_k, 0, r->ds, r->ld_k);
-    attention_tile_gradient(r->p, r->ds, r->ld_k, &t, g->max, g->share, g->d, g->a.drop, g->a.b, g->a.h, s->T_k,
-                            r->mask);
+    pair_up(r->ds, 1, v, s->v_stride, r->dyt, r, &t, hs);
+    if (g->a.drop)
+        attention_tile_mask(r->mask, r->ld, &t, g->a.drop, g->a.b, g->a.h, s->T_k);
+    attention_tile_gradient(r->p, r->ds, r->ld, &t, g->max, g->share, g->d, g->a.drop ? r->mask : NULL);
     const bool add = !(first_query && g->first_of_group);
     const struct side dv = {g->dv + t.j0 * s->v_stride, s->v_stride, add, dy, s->y_stride},
                       dk = {g->dk + t.j0 * s->k_stride, s->k_stride, add, q, s->q_stride},
                       dq = {g->dq + t.i0 * s->q_stride, s->q_stride, !first_key, k, s->k_stride};
-    to_keys(&dv, 1, r->p, r->ld_k, r, &t, hs);
+    to_keys(&dv, 1, r->p, r, &t, hs);
     /* forward: S = scale Q K^T */
-    to_keys(&dk, s->scale, r->ds, r->ld_k, r, &t, hs);
-    to_queries(&dq, s->scale, r->ds, r->ld_k, false, r, &t, hs);
-}
-
-/* A tile of keys and values the other way round: small products take rows faster than columns. */
-static void turn_keys(const struct back *g, size_t tile, const struct room *r)
-{
-    const struct attention_shape *s = g->a.s;
-    const size_t j0 = tile * attention_tile_keys(s), keys = least(attention_tile_keys(s), s->T_k - j0);
-    attention_tile_transpose(r->kt, r->ld_k, g->a.k + j0 * s->k_stride, s->k_stride, keys, s->hs);
-    attention_tile_transpose(r->vt, r->ld_k, g->a.v + j0 * s->v_stride, s->v_stride, keys, s->hs);
+    to_keys(&dk, s->scale, r->ds, r, &t, hs);
+    to_queries(&dq, s->scale, r->ds, r, &t, hs);
 }
 
 static void zero_unseen_queries(const struct back *g, size_t tile)
@@ -434,20 +435,20 @@ static void backward_head(const struct back *g, const struct room *r)
 {
     const size_t queries = tiles_of_queries(g->a.s), keys = tiles_of_keys(g->a.s);
     row_sums(g, (struct span){0, g->a.s->T_q});
-    for (size_t n = 0; n < queries; n++)
-        zero_unseen_queries(g, n);
-    for (size_t k = 0; k < keys; k++) {
+    for (size_t k = 0; k < keys; k++)
         zero_unseen_keys(g, k);
-        turn_keys(g, k, r);
-        for (size_t q = queries; q-- > 0;)
-            if (sees(&g->a, q, k))
-                backward_tile(g, q, k, r);
+    for (size_t q = 0; q < queries; q++) {
+        zero_unseen_queries(g, q);
+        turn_queries(g, q, r);
+        const struct span seen = keys_of_tile(&g->a, ATTENTION_BACKWARD, q);
+        for (size_t k = seen.end; k-- > seen.begin;)
+            backward_tile(g, q, k, r);
     }
 }
 
 /* Heads that are left over, by all lanes together, the n-th of each group at a time. Pairs of tiles on one diagonal
- * (query tile minus key tile) write to different rows of dq, dk and dv, so lanes may share them; from the last
- * diagonal to the first every row gets its sums in the order of backward_head. */
+ * (query tile minus key tile) write to different rows of dq, dk and dv, so lanes may share them; from the first
+ * diagonal to the last every row gets its sums in the order of backward_head. */
 static void backward_shared(const struct lane *lane, const struct pass *p, struct span groups, const struct room *r)
 {
     const struct attention_shape *s = p->s;
@@ -464,7 +465,7 @@ static void backward_shared(const struct lane *lane, const struct pass *p, struc
                     zero_unseen_keys(&g, k);
         }
         lane_barrier(lane);
-        for (size_t diagonal = queries + keys - 1; diagonal-- > 0;) {
+        for (size_t diagonal = 0; diagonal + 1 < queries + keys; diagonal++) {
             size_t turn = 0; /* diagonal = q + keys - 1 - k */
             for (size_t pair = groups.begin * group + n; pair < groups.end * group; pair += group) {
                 const struct back g = back_of(p, pair);
@@ -473,7 +474,7 @@ static void backward_shared(const struct lane *lane, const struct pass *p, struc
                         continue;
                     const size_t q = diagonal + k + 1 - keys;
                     if (sees(&g.a, q, k) && turn++ % (size_t)lane->count == (size_t)lane->index) {
-                        turn_keys(&g, k, r);
+                        turn_queries(&g, q, r);
                         backward_tile(&g, q, k, r);
                     }
                 }

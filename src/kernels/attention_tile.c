@@ -55,32 +55,50 @@ INSIDE void largest(real m[VMATH_LANES], const real *s, size_t ld, size_t begin,
     }
 }
 
-/* Hides from VMATH_LANES queries what they do not see of rows [begin, end) of keys. */
-INSIDE void hide(real *s, size_t ld, const struct attention_tile *t, size_t first, size_t begin, size_t end)
+/* Where in rows of keys the VMATH_LANES queries from `first` on see anything at all: [begin, end). */
+INSIDE void seen_by_lanes(size_t *begin, size_t *end, const struct attention_tile *t, size_t first)
+{
+    *begin = t->keys;
+    *end = 0;
+    for (size_t i = first; i < first + VMATH_LANES && i < t->queries; i++)
+        if (t->begin[i] < t->end[i]) {
+            *begin = t->begin[i] < *begin ? t->begin[i] : *begin;
+            *end = t->end[i] > *end ? t->end[i] : *end;
+        }
+    if (*begin > *end)
+        *begin = *end;
+}
+
+/* Puts `value` where those queries do not see a key of rows [begin, end), and where there is no query. */
+INSIDE void hide(real *s, size_t ld, const struct attention_tile *t, size_t first, size_t begin, size_t end, real value)
 {
     for (size_t k = 0; k < VMATH_LANES; k++) {
-        const size_t i = first + k;
-        const size_t seen = i < t->queries ? t->begin[i] : end, over = i < t->queries ? t->end[i] : end;
-        for (size_t j = begin; j < end; j++)
-            if (j < seen || j >= over)
-                s[j * ld + k] = -(real)INFINITY;
+        const bool query = first + k < t->queries;
+        const size_t seen = query ? t->begin[first + k] : end, over = query ? t->end[first + k] : end;
+        for (size_t j = begin; j < end && j < seen; j++)
+            s[j * ld + k] = value;
+        for (size_t j = over > begin ? over : begin; j < end; j++)
+            s[j * ld + k] = value;
     }
+}
+
+/* Zeros in rows of keys that none of the queries sees. */
+INSIDE void clear_rest(real *s, size_t ld, size_t begin, size_t end, size_t keys)
+{
+    for (size_t j = 0; j < begin; j++)
+        fill(s + j * ld, 0, VMATH_LANES, 0);
+    for (size_t j = end; j < keys; j++)
+        fill(s + j * ld, 0, VMATH_LANES, 0);
 }
 
 /* Queries first .. first+VMATH_LANES-1, one in each lane of a vector, down the keys. */
 INSIDE void softmax_lanes(real *s, size_t ld, const struct attention_tile *t, const struct attention_tile_state *state,
                           size_t first, bool entropy)
 {
-    size_t begin = t->keys, end = 0;
-    for (size_t i = first; i < first + VMATH_LANES && i < t->queries; i++)
-        if (t->begin[i] < t->end[i]) {
-            begin = t->begin[i] < begin ? t->begin[i] : begin;
-            end = t->end[i] > end ? t->end[i] : end;
-        }
-    if (begin > end)
-        begin = end;
+    size_t begin, end;
+    seen_by_lanes(&begin, &end, t, first);
     if (!t->whole || first + VMATH_LANES > t->queries)
-        hide(s, ld, t, first, begin, end);
+        hide(s, ld, t, first, begin, end, -(real)INFINITY);
     real here[VMATH_LANES], from[VMATH_LANES], moved[VMATH_LANES];
     largest(here, s, ld, begin, end);
     for (size_t k = 0; k < VMATH_LANES; k++) {
@@ -98,10 +116,7 @@ INSIDE void softmax_lanes(real *s, size_t ld, const struct attention_tile *t, co
             if (entropy)
                 weighted[k] += e == 0 ? 0 : e * z; /* x ln x -> 0; z may be -infinity */
         }
-    for (size_t j = 0; j < begin; j++)
-        fill(s + j * ld, 0, VMATH_LANES, 0);
-    for (size_t j = end; j < t->keys; j++)
-        fill(s + j * ld, 0, VMATH_LANES, 0);
+    clear_rest(s, ld, begin, end, t->keys);
     for (size_t k = 0; k < VMATH_LANES; k++) {
         const real l = state->l[first + k], before = state->m[first + k];
         if (entropy) { /* nothing seen before: nothing to move */
@@ -138,15 +153,23 @@ CLONES void attention_tile_rescale(real *y, size_t stride, size_t queries, size_
                 y[i * stride + c] *= moved[i];
 }
 
-CLONES void attention_tile_drop(real *p, size_t ld, const struct attention_tile *t, const struct dropout *drop,
-                                size_t b, size_t h, size_t T_k, real *mask)
+void attention_tile_mask(real *mask, size_t ld, const struct attention_tile *t, const struct dropout *drop, size_t b,
+                         size_t h, size_t T_k)
 {
+    real row[ATTENTION_TILE_MOST];
+    memset(mask, 0, t->keys * ld * sizeof *mask);
     for (size_t i = 0; i < t->queries; i++) {
         const size_t begin = t->begin[i], n = t->end[i] - begin;
-        dropout_mask(mask, drop, b, h, (t->i0 + i) * T_k + t->j0 + begin, n);
+        dropout_mask(row, drop, b, h, (t->i0 + i) * T_k + t->j0 + begin, n);
         for (size_t j = 0; j < n; j++)
-            p[(begin + j) * ld + i] *= mask[j];
+            mask[(begin + j) * ld + i] = row[j];
     }
+}
+
+CLONES void attention_tile_drop(real *restrict p, size_t ld, size_t keys, const real *restrict mask)
+{
+    for (size_t n = 0; n < keys * ld; n++)
+        p[n] *= mask[n];
 }
 
 CLONES void attention_tile_end(real *y, size_t stride, size_t hs, const struct attention_tile_state *state,
@@ -176,34 +199,47 @@ void attention_tile_log(const struct attention_rows *rows, size_t row, real m, r
     rows->entropy[row] = entropy < 0 ? 0 : entropy > most ? most : entropy; /* rounding only; NaN stays */
 }
 
-CLONES void attention_tile_gradient(real *restrict p, real *restrict ds, size_t ld, const struct attention_tile *t,
-                                    const real *m, const real *share, const real *d, const struct dropout *drop,
-                                    size_t b, size_t h, size_t T_k, real *restrict mask)
+INSIDE void gradient_lanes(real *restrict p, real *restrict ds, size_t ld, const struct attention_tile *t, size_t first,
+                           const real *m, const real *share, const real *d, const real *restrict mask)
 {
-    for (size_t i = 0; i < t->queries; i++, p += ld, ds += ld) {
-        const size_t begin = t->begin[i], end = t->end[i], row = t->i0 + i;
-        const real m_i = m[row], share_i = share[row], d_i = d[row];
-        if (drop) {
-            dropout_mask(mask + begin, drop, b, h, row * T_k + t->j0 + begin, end - begin);
-            for (size_t j = begin; j < end; j++) {
-                const real p_j = vmath_exp(p[j] - m_i) * share_i, dp = mask[j] == 0 ? 0 : ds[j] * mask[j];
-                p[j] = p_j * mask[j];
-                ds[j] = p_j * (dp - d_i);
-            }
-        } else {
-            /* whole vectors: what is hidden among them is put right below */
-            for (size_t j = begin / VMATH_LANES * VMATH_LANES; j < end; j += VMATH_LANES)
-                for (size_t k = 0; k < VMATH_LANES; k++) {
-                    const real p_j = vmath_exp(p[j + k] - m_i) * share_i;
-                    p[j + k] = p_j;
-                    ds[j + k] = p_j * (ds[j + k] - d_i);
-                }
-        }
-        fill(p, 0, begin, 0);
-        fill(p, end, t->keys, 0);
-        fill(ds, 0, begin, 0);
-        fill(ds, end, t->keys, 0);
+    real m_i[VMATH_LANES], share_i[VMATH_LANES], d_i[VMATH_LANES];
+    for (size_t k = 0; k < VMATH_LANES; k++) {
+        const bool query = first + k < t->queries;
+        m_i[k] = query ? m[first + k] : 0;
+        share_i[k] = query ? share[first + k] : 0;
+        d_i[k] = query ? d[first + k] : 0;
     }
+    size_t begin, end;
+    seen_by_lanes(&begin, &end, t, first);
+    for (size_t j = begin; j < end; j++)
+        for (size_t k = 0; k < VMATH_LANES; k++) {
+            const size_t n = j * ld + k;
+            const real p_n = vmath_exp(p[n] - m_i[k]) * share_i[k];
+            if (mask) {
+                const real dp = mask[n] == 0 ? 0 : ds[n] * mask[n];
+                p[n] = p_n * mask[n];
+                ds[n] = p_n * (dp - d_i[k]);
+            } else {
+                p[n] = p_n;
+                ds[n] = p_n * (ds[n] - d_i[k]);
+            }
+        }
+    if (!t->whole) {
+        hide(p, ld, t, first, begin, end, 0);
+        hide(ds, ld, t, first, begin, end, 0);
+    }
+    clear_rest(p, ld, begin, end, t->keys);
+    clear_rest(ds, ld, begin, end, t->keys);
+}
+
+CLONES void attention_tile_gradient(real *restrict p, real *restrict ds, size_t ld, const struct attention_tile *t,
+                                    const real *m, const real *share, const real *d, const real *restrict mask)
+{
+    for (size_t first = 0; first < t->queries; first += VMATH_LANES)
+        if (mask)
+            gradient_lanes(p + first, ds + first, ld, t, first, m + t->i0, share + t->i0, d + t->i0, mask + first);
+        else
+            gradient_lanes(p + first, ds + first, ld, t, first, m + t->i0, share + t->i0, d + t->i0, NULL);
 }
 
 /* 0 times what is not finite is NaN, and NaN stays in a sum. */

@@ -30,9 +30,8 @@ void attention_tile_assert(const struct attention_shape *s);
 /* Queries i0 .. i0+queries-1 against keys j0 .. j0+keys-1; query i0+i sees keys j0+begin[i] .. j0+end[i]-1 of them,
  * none where those are equal. whole: every query sees every key.
  *
- * Forward, scores stand with a row for each key, (keys,queries) by ld, so that a vector holds VMATH_LANES queries and
- * no sum goes across it; backward with a row for each query, (queries,keys) by ld. ld is a multiple of VMATH_LANES;
- * what lies beyond the end of a row may be written. */
+ * Scores stand with a row for each key, (keys,queries) by ld, so that a vector holds VMATH_LANES queries and no sum
+ * goes across it. ld is a multiple of VMATH_LANES; what lies beyond the end of a row may be written. */
 struct attention_tile {
     size_t i0, j0, queries, keys;
     bool whole;
@@ -48,7 +47,7 @@ struct attention_tile_state {
 /* m = -INFINITY, sums 0: no key seen yet. */
 void attention_tile_begin(const struct attention_tile_state *state, size_t queries);
 
-/* Takes a tile of scores (keys,queries) into account: s becomes exp(s - m) over visible keys, exactly 0 elsewhere (what
+/* Takes a tile of scores into account: s becomes exp(s - m) over visible keys, exactly 0 elsewhere (what
  * stood there is not read). a is kept only with `entropy`; the other results are the same bits without. */
 void attention_tile_softmax(real *s, size_t ld, const struct attention_tile *t,
                             const struct attention_tile_state *state, bool entropy);
@@ -56,9 +55,12 @@ void attention_tile_softmax(real *s, size_t ld, const struct attention_tile *t,
 /* y_i *= moved_i.   y (queries,hs) by stride */
 void attention_tile_rescale(real *y, size_t stride, size_t queries, size_t hs, const real *moved);
 
-/* p (keys,queries) = drop(p) over visible keys; the position of a draw is query * T_k + key.   mask (keys): scratch */
-void attention_tile_drop(real *p, size_t ld, const struct attention_tile *t, const struct dropout *drop, size_t b,
-                         size_t h, size_t T_k, real *mask);
+/* mask (keys,queries) by ld: dropout's, 0 for hidden keys; the position of a draw is query * T_k + key. */
+void attention_tile_mask(real *mask, size_t ld, const struct attention_tile *t, const struct dropout *drop, size_t b,
+                         size_t h, size_t T_k);
+
+/* p *= mask, both (keys,ld). */
+void attention_tile_drop(real *restrict p, size_t ld, size_t keys, const real *restrict mask);
 
 /* y_i /= l_i; 0 for rows that saw nothing. */
 void attention_tile_end(real *y, size_t stride, size_t hs, const struct attention_tile_state *state, size_t queries);
@@ -66,13 +68,12 @@ void attention_tile_end(real *y, size_t stride, size_t hs, const struct attentio
 /* What a row's m, l, a over `visible` keys say, to rows->...[row]. */
 void attention_tile_log(const struct attention_rows *rows, size_t row, real m, real l, real a, size_t visible);
 
-/* Backward, (queries,keys): from scores in p and d drop(P) in ds to drop(P) in p and dS in ds, exactly 0 for hidden
- * keys (what stood there is not read).
+/* Backward: from scores in p and d drop(P) in ds to drop(P) in p and dS in ds, exactly 0 for hidden keys (what stood
+ * there is not read).
  *   m, share, d  (T_q): of all queries of the head, P_ij = exp(s_ij - m_i) share_i, dS_ij = P_ij (dP_ij - d_i)
- *   drop         NULL: none */
+ *   mask         NULL: no dropout */
 void attention_tile_gradient(real *restrict p, real *restrict ds, size_t ld, const struct attention_tile *t,
-                             const real *m, const real *share, const real *d, const struct dropout *drop, size_t b,
-                             size_t h, size_t T_k, real *restrict mask);
+                             const real *m, const real *share, const real *d, const real *restrict mask);
 
 /* Whether n rows of x, `ld` apart, hold neither NaN nor infinity. */
 bool attention_tile_finite(const real *x, size_t ld, size_t n, size_t hs);

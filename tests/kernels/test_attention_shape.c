@@ -60,7 +60,7 @@ Test(attention_shape, good_shape_is_accepted)
 
 /* One refusal per test: an assertion ends the process. */
 #define REFUSED(name, change)                                                                                          \
-    Test(attention_shape, name, .signal = SIGABRT)                                                                           \
+    Test(attention_shape, name, .signal = SIGABRT)                                                                     \
     {                                                                                                                  \
         struct attention_shape s = good;                                                                               \
         s.change;                                                                                                      \

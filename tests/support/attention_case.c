@@ -12,6 +12,8 @@ void attention_case_clear(struct attention_case *c)
     c->rows.lse = pool_real(&c->pool, rows);
     c->rows.entropy = pool_real(&c->pool, rows);
     c->rows.max_score = pool_real(&c->pool, rows);
+    c->kept.max = pool_real(&c->pool, rows);
+    c->kept.share = pool_real(&c->pool, rows);
     c->dq = pool_real(&c->pool, c->q_block);
     if (c->layout == ATTENTION_PACKED) {
         c->dk = c->dq + (c->k - c->q);
@@ -103,6 +105,8 @@ static bool visible(const struct oracle *o, size_t h, size_t i, size_t j)
     if (s->rules[h] == ATTENTION_FULL)
         return true;
     const size_t here = o->fault == ATTENTION_ALIGNED_TO_THE_START ? i : s->T_k - s->T_q + i;
+    if (s->rules[h] == ATTENTION_WINDOW && j + s->window <= here)
+        return false;
     if (o->fault == ATTENTION_SEES_ONE_AHEAD)
         return j <= here + 1;
     if (o->fault == ATTENTION_MISSES_ITSELF && here > 0)
@@ -144,7 +148,7 @@ static void oracle_forward(struct oracle *o)
                     m = fmax(m, p[j]);
                 }
                 for (size_t j = 0; j < s->T_k; j++) {
-                    const double z = p[j] - m, e = exp(z);
+                    const double z = m == -INFINITY ? -INFINITY : p[j] - m, e = exp(z);
                     const double counted = o->fault == ATTENTION_ENTROPY_AFTER_DROPOUT ? kept(o, b, h, i, j) * e : e;
                     l += p[j] = e;
                     a += counted > 0 ? counted * z : 0;
@@ -153,13 +157,13 @@ static void oracle_forward(struct oracle *o)
                     y[c] = 0;
                 for (size_t j = 0; j < s->T_k; j++) {
                     const double *v = o->v + ((b * s->T_k + j) * s->H_kv + key_head(o, h)) * s->hs;
-                    p[j] /= l;
+                    p[j] = l > 0 ? p[j] / l : l; /* a row that sees nothing: zeros; NaN stays */
                     for (size_t c = 0; c < s->hs; c++)
                         y[c] += p[j] * kept(o, b, h, i, j) * v[c];
                 }
                 o->max_score[row] = m;
                 o->lse[row] = m + log(l);
-                o->entropy[row] = log(l) + (o->fault == ATTENTION_ENTROPY_SIGN ? a : -a) / l;
+                o->entropy[row] = l == 0 ? 0 : log(l) + (o->fault == ATTENTION_ENTROPY_SIGN ? a : -a) / l;
             }
 }
 
@@ -243,7 +247,7 @@ static double largest(const double *x, size_t n)
 {
     double size = 0;
     for (size_t i = 0; i < n; i++)
-        size = fmax(size, fabs(x[i]));
+        size = isinf(x[i]) ? size : fmax(size, fabs(x[i]));
     return size;
 }
 
