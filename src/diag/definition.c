@@ -137,14 +137,31 @@ static void right_gelu(const struct job *j, const real *x, size_t n)
 /* What attention may do instead of what it should: which keys query i sees. */
 static const struct mistake {
     const char *reads;
-    long ahead;       /* keys up to i + ahead are seen */
-    bool from_itself; /* keys begin at i */
+    long ahead; /* keys up to i + ahead are seen */
+    enum { AS_DECLARED, FROM_START, FROM_ITSELF, ONE_EARLIER } begin;
 } MISTAKES[] = {
-    {"as if there were no mask", LONG_MAX / 2, false},
-    {"as if the next position were visible", 1, false},
-    {"as if a position could not see itself", -1, false},
-    {"as if the triangle were the wrong way round", LONG_MAX / 2, true},
+    {"as if there were no mask", LONG_MAX / 2, FROM_START},
+    {"as if the next position were visible", 1, AS_DECLARED},
+    {"as if a position could not see itself", -1, AS_DECLARED},
+    {"as if the triangle were the wrong way round", LONG_MAX / 2, FROM_ITSELF},
+    {"as if all earlier positions were in the window", 0, FROM_START},
+    {"as if the window were one position longer", 0, ONE_EARLIER},
 };
+
+static size_t mistaken_begin(const struct mistake *m, const struct config *c, size_t T, size_t i)
+{
+    const size_t right = attention_shape_keys(c->declared, c->window, T, T, i).begin;
+    switch (m->begin) {
+    case FROM_START:
+        return 0;
+    case FROM_ITSELF:
+        return i;
+    case ONE_EARLIER:
+        return right > 0 ? right - 1 : 0;
+    default:
+        return right;
+    }
+}
 
 /* Row of head `head` of query i over keys [begin, end). Returns the relative error that single precision may make in
  * the weights, for scores are exponents. */
@@ -192,7 +209,8 @@ static const char *explain_head(const struct job *j, const real *qkv, const real
         bool fits = true;
         for (size_t i = 0; i < T && fits; i++) {
             const long end = (long)i + 1 + MISTAKES[m].ahead;
-            right_attention(j, qkv, head, i, MISTAKES[m].from_itself ? i : 0, end < (long)T ? (size_t)end : T);
+            const size_t begin = mistaken_begin(&MISTAKES[m], &j->g->config, T, i);
+            right_attention(j, qkv, head, i, begin, end < (long)T ? (size_t)end : T);
             fits = row_error(j, att + i * C + head * hs, hs) <= 1;
         }
         if (fits)
@@ -207,8 +225,8 @@ static void check_attention(const struct job *j, const real *qkv, const real *at
     for (size_t head = 0; head < c->n_head; head++) {
         double worst = 0;
         for (size_t i = 0; i < j->T; i++) {
-            const size_t end = c->declared == ATTENTION_CAUSAL ? i + 1 : j->T;
-            if (right_attention(j, qkv, head, i, 0, end) > 0.05) {
+            const struct attention_interval seen = attention_shape_keys(c->declared, c->window, j->T, j->T, i);
+            if (right_attention(j, qkv, head, i, seen.begin, seen.end) > 0.05) {
                 j->r->too_sharp++;
                 continue;
             }

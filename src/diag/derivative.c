@@ -193,7 +193,8 @@ static double back_attention(const struct job *j, const real *qkv, size_t head, 
     double blur = 0;
     terms[0] = terms[1] = terms[2] = 0;
     for (size_t row = 0; row < j->N; row++) {
-        const size_t b = row / T, i = row % T, end = c->declared == ATTENTION_CAUSAL ? i + 1 : T;
+        const size_t b = row / T, i = row % T;
+        const struct attention_interval seen = attention_shape_keys(c->declared, c->window, T, T, i);
         const real *q = qkv + row * 3 * C + at, *keys = qkv + b * T * 3 * C + C + at, *values = keys + C;
         const double *dy = j->datt + row * C + at;
         double *dq = j->dqkv + row * 3 * C + at, *dkeys = j->dqkv + b * T * 3 * C + C + at, *dvalues = dkeys + C;
@@ -201,7 +202,7 @@ static double back_attention(const struct job *j, const real *qkv, size_t head, 
         if (i == 0)
             dropout_mask(&lane_alone, j->keep, &drop, b, head, 0, T * T);
         const real *keep = j->keep + i * T;
-        for (size_t k = 0; k < end; k++) {
+        for (size_t k = seen.begin; k < seen.end; k++) {
             double s = 0, size = 0, dp = 0;
             for (size_t n = 0; n < hs; n++) {
                 const double term = (double)q[n] * (double)keys[k * 3 * C + n] * scale;
@@ -214,11 +215,11 @@ static double back_attention(const struct job *j, const real *qkv, size_t head, 
             m = fmax(m, s);
             blur = fmax(blur, size);
         }
-        for (size_t k = 0; k < end; k++)
+        for (size_t k = seen.begin; k < seen.end; k++)
             l += j->p[k] = exp(j->p[k] - m);
-        for (size_t k = 0; k < end; k++)
+        for (size_t k = seen.begin; k < seen.end; k++)
             mean += (j->p[k] /= l) * j->dp[k];
-        for (size_t k = 0; k < end; k++) {
+        for (size_t k = seen.begin; k < seen.end; k++) {
             const double ds = j->p[k] * (j->dp[k] - mean) * scale, kept = j->p[k] * (double)keep[k];
             const double ds_size = j->p[k] * (fabs(j->dp[k]) + fabs(mean)) * scale;
             for (size_t n = 0; n < hs; n++) {

@@ -52,6 +52,11 @@ enum status impossible_run(struct impossible *r, const struct catalogue_entry *e
         return s;
     s = work_create(&w, &c, BATCH, CONTEXT, true, (struct team){1, isa}, err);
     if (!s) {
+        s = work_keep_weights(&w, &c, err);
+        if (s)
+            work_free(&w);
+    }
+    if (!s) {
         struct fresh fresh = {.seed = seed};
         struct dataset data = {.ids = fresh.ids, .width = 4, .count = TEXT, .train = TEXT - TEXT / 10};
         struct fault fault;

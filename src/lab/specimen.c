@@ -154,6 +154,8 @@ enum status specimen_make(struct specimen *s, const struct specimen_need *need, 
     enum status status = gpt_create(&s->model, &c, err);
     if (!status)
         status = work_create(&s->work, &c, B, c.block_size, true, team, err);
+    if (!status)
+        status = work_keep_weights(&s->work, &c, err); /* faults will be planted */
     if (need->trained) {
         s->data = text->data;
         s->tokenizer = &text->tokenizer;

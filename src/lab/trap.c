@@ -159,6 +159,8 @@ static enum status create(struct trap *t, struct error *err)
         return status;
     layout(t);
     status = work_create(&t->work, &s->config, s->batch_size, s->config.block_size, true, s->team, err);
+    if (!status)
+        status = work_keep_weights(&t->work, &s->config, err);
     for (size_t side = 0; !status && side < TRAP_SIDES; side++) {
         read_windows(t, &t->twin[side]);
         status = gpt_learner_create(&t->twin[side].learner, err);
@@ -193,7 +195,7 @@ static void watch_heads(struct trap *t, const struct trap_twin *twin, struct tra
     const size_t T = t->settings.config.block_size, H = t->settings.config.n_head;
     const size_t B = t->windows < t->work.B ? t->windows : t->work.B;
     double *unused = twin->learner.max_score;
-    gpt_forward(&twin->model, &t->work, twin->tokens, B, T, &gpt_evaluating);
+    gpt_forward(&twin->model, &t->work, twin->tokens, B, T, &gpt_textbook);
     gpt_attention_summary(look->entropy, unused, &twin->model, &t->work, B, T);
     for (size_t head = 0; head < heads_of(t); head++) {
         double sum = 0;
@@ -211,7 +213,7 @@ static void watch_heads(struct trap *t, const struct trap_twin *twin, struct tra
 static void draw_maps(struct trap *t, struct trap_twin *twin)
 {
     const size_t S = t->snippet, H = t->settings.config.n_head;
-    gpt_forward(&twin->model, &t->work, twin->tokens, 1, S, &gpt_evaluating);
+    gpt_forward(&twin->model, &t->work, twin->tokens, 1, S, &gpt_textbook);
     for (size_t head = 0; head < heads_of(t); head++) {
         const real *p = t->work.block[head / H].weights + head % H * S * S;
         for (size_t i = 0; i < S * S; i++)

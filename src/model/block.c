@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/attention.h"
+#include "kernels/attention_fault.h"
 #include "kernels/attention_ref.h"
 #include "kernels/dropout.h"
 #include "kernels/gelu.h"
@@ -87,10 +89,24 @@ static struct attention_shape shape_of(const struct block_pass *p)
         .y_stride = C,
         .scale = (real)(1 / sqrt((double)c->head_size)),
         .rules = p->model->rules + p->layer * c->n_head,
+        .window = c->window,
+        .tile = p->model->attention_tile,
         .fault = fault_attention(p->model->fault, p->layer, p->pass->training && c->dropout > 0, !p->pass->quiet,
                                  p->cache && p->T > 1),
         .fault_head = p->model->fault ? p->model->fault->head : 0,
     };
+}
+
+/* Most faults are acted out by the reference attention alone; and the tiled one goes back from what it gave, which must
+ * not have been mixed up meanwhile. */
+static bool by_textbook(const struct block_pass *p, const struct attention_shape *s, const struct block_acts *a)
+{
+    const struct fault *f = p->model->fault;
+    const bool mixed = f && f->mixing != FAULT_NO_MIXING && f->place == FAULT_ATTENTION;
+    const bool wanted =
+        mixed || p->pass->textbook || (s->fault != ATTENTION_FAULT_NONE && !attention_fault_is_of_tiles(s->fault));
+    assert(!wanted || a->weights); /* work_keep_weights */
+    return wanted;
 }
 
 /* Appends this lane's rows of new keys and values to the cache. */
@@ -146,9 +162,12 @@ void block_forward(const struct lane *lane, const real *x, struct block_acts *a,
     attention_barrier(lane, p->B, w->laps);
     const struct attention_shape shape = shape_of(p);
     const struct dropout drop = dropout_of(p, RNG_DROP_ATTENTION);
-    attention_ref_forward(lane, a->att, p->pass->quiet ? NULL : &a->rows, a->weights, a->qkv,
-                          p->cache ? p->cache->k : a->qkv + C, p->cache ? p->cache->v : a->qkv + 2 * C, &shape, &drop,
-                          w->scratch);
+    const struct attention_rows *rows = p->pass->quiet ? NULL : &a->rows;
+    const real *k = p->cache ? p->cache->k : a->qkv + C, *v = p->cache ? p->cache->v : a->qkv + 2 * C;
+    if (by_textbook(p, &shape, a))
+        attention_ref_forward(lane, a->att, rows, a->weights, a->qkv, k, v, &shape, &drop, w->ref_scratch);
+    else
+        attention_forward(lane, a->att, rows, a->kept.max ? &a->kept : NULL, a->qkv, k, v, &shape, &drop, w->scratch);
     laps_take(lane, w->laps, LAPS_ATTENTION, LAPS_FORWARD);
     attention_barrier(lane, p->B, w->laps);
     mix(lane, p, FAULT_ATTENTION, a->att, C, false);
@@ -243,8 +262,12 @@ void block_backward(const struct lane *lane, const real *x, const struct block_a
     const struct attention_shape shape = shape_of(p);
     const struct dropout drop = dropout_of(p, RNG_DROP_ATTENTION);
     /* forward: att = attention(q, k, v), the three views of qkv */
-    attention_ref_backward(lane, w->dqkv, w->dqkv + C, w->dqkv + 2 * C, w->dln, a->weights, a->qkv, a->qkv + C,
-                           a->qkv + 2 * C, &shape, &drop, w->scratch);
+    real *dk = w->dqkv + C, *dv = w->dqkv + 2 * C;
+    const real *k = a->qkv + C, *v = a->qkv + 2 * C;
+    if (by_textbook(p, &shape, a))
+        attention_ref_backward(lane, w->dqkv, dk, dv, w->dln, a->weights, a->qkv, k, v, &shape, &drop, w->ref_scratch);
+    else
+        attention_backward(lane, w->dqkv, dk, dv, w->dln, a->att, &a->kept, a->qkv, k, v, &shape, &drop, w->scratch);
     laps_take(lane, w->laps, LAPS_ATTENTION, LAPS_INPUT);
     laps_barrier(lane, w->laps);
     /* The transpose of what was applied to q and k would stand here. */

@@ -63,6 +63,12 @@ enum status config_check(const struct config *c, struct error *err)
     if (c->head_size != c->n_embd / c->n_head)
         return fail(err, STATUS_RANGE, "head_size is %zu: it must be n_embd / n_head = %zu", c->head_size,
                     c->n_embd / c->n_head);
+    const bool windowed = c->declared == ATTENTION_WINDOW || c->trained == ATTENTION_WINDOW;
+    if (windowed ? c->window < 1 || c->window > c->block_size : c->window != 0)
+        return fail(err, STATUS_RANGE,
+                    windowed ? "window is %zu: choose 1 to block_size, %zu"
+                             : "window is %zu, but no rule of the model is a window: it must be 0",
+                    c->window, c->block_size);
     if (!(c->dropout >= 0 && c->dropout < 1))
         return fail(err, STATUS_RANGE, "dropout is %g: choose at least 0 and less than 1", c->dropout);
     if (!(c->norm_epsilon > 0 && c->norm_epsilon <= 1))

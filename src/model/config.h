@@ -25,6 +25,7 @@ struct config {
     bool tied;                    /* output matrix = token embedding (Press and Wolf 2016, arXiv:1608.05859) */
     double dropout;               /* 0 <= p < 1 */
     double norm_epsilon;          /* LayerNorm: 1e-5 */
+    size_t window;                /* positions that a query sees, itself the last; 0 unless the rule is a window */
     enum attention_rule declared; /* what the model promises about attention */
     enum attention_rule trained;  /* what its training really did; unlike `declared` only in a leaky run */
     enum precision precision;     /* of passes over whole windows; decoding with a cache is fp32 */

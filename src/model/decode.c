@@ -20,12 +20,18 @@ enum status decode_create(struct decode *d, const struct gpt *model, struct team
 {
     *d = (struct decode){.model = model};
     for (size_t i = 0; i < model->config.n_layer * model->config.n_head; i++)
-        d->recompute |= model->rules[i] != ATTENTION_CAUSAL;
+        d->recompute |= model->rules[i] == ATTENTION_FULL;
     struct config c = model->config;
     c.precision = PRECISION_FP32; /* a cache is filled and read in fp32 */
     enum status s = work_create(&d->work, &c, 1, c.block_size, false, team, err);
     if (s)
         return s;
+    if (model->fault)
+        s = work_keep_weights(&d->work, &model->config, err);
+    if (s) {
+        decode_free(d);
+        return s;
+    }
     layout(d);
     s = arena_place(&d->arena, err);
     if (s) {

@@ -13,6 +13,7 @@
 
 const struct gpt_pass gpt_evaluating = {.training = false};
 const struct gpt_pass gpt_quiet = {.training = false, .quiet = true};
+const struct gpt_pass gpt_textbook = {.training = false, .textbook = true};
 
 enum status gpt_create(struct gpt *g, const struct config *c, struct error *err)
 {
@@ -259,6 +260,8 @@ void gpt_attention_summary(double *entropy, double *max_score, const struct gpt 
                                               .T_q = T,
                                               .T_k = T,
                                               .rules = g->rules + first,
+                                              .window = c->window,
+                                              .tile = g->attention_tile,
                                               .fault = fault_attention(g->fault, layer, false, true, false),
                                               .fault_head = g->fault ? g->fault->head : 0};
         attention_shape_summary(entropy + first, max_score + first, &w->block[layer].rows, &shape);

@@ -26,6 +26,7 @@ struct gpt {
     real *params;               /* (table.size) */
     enum attention_rule *rules; /* (L,H): what each head really does; config.trained everywhere */
     const struct fault *fault;  /* NULL; only diag/, lab/ and tests plant one */
+    size_t attention_tile;      /* 0: as attention_tile.h says; lab/ and tests cross tiles in short texts */
 };
 
 /* Allocates a model with all parameters zero (params_init fills them). Checks the config first.
@@ -36,13 +37,15 @@ void gpt_free(struct gpt *g);
 /* Training applies dropout, drawn from these counters; batch row b counts as row first_row + b of the step. */
 struct gpt_pass {
     bool training;
-    bool quiet; /* attention logs neither entropy nor scores; the logits are the same bits */
+    bool quiet;    /* attention logs neither entropy nor scores; the logits are the same bits */
+    bool textbook; /* by the reference attention, which leaves its weights in w->block: after work_keep_weights */
     uint64_t seed;
     uint32_t step;
     uint32_t first_row;
 };
 extern const struct gpt_pass gpt_evaluating; /* no dropout */
 extern const struct gpt_pass gpt_quiet;      /* ... and nothing logged */
+extern const struct gpt_pass gpt_textbook;   /* no dropout, weights kept */
 
 /* tokens (B,T), each < V; 0 < B <= w->B, 0 < T <= w->T (asserted). Leaves logits in w->logits (B,T,V), the hidden
  * state in w->lnf (B,T,C), and each layer's attention rows in w->block. */

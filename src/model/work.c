@@ -17,17 +17,19 @@ static real *take(struct arena *a, size_t n, size_t m, size_t k, size_t l)
     return arena_take(a, count, sizeof(real));
 }
 
-static void place_block(struct block_acts *b, const struct config *c, size_t B, size_t T, struct arena *a)
+static void place_block(struct block_acts *b, const struct config *c, size_t B, size_t T, bool training,
+                        struct arena *a)
 {
     const size_t C = c->n_embd, H = c->n_head;
     b->ln1 = take(a, B, T, C, 1);
     b->ln1_mean = take(a, B, T, 1, 1);
     b->ln1_rstd = take(a, B, T, 1, 1);
     b->qkv = take(a, B, T, C, 3);
-    b->weights = take(a, B, H, T, T);
     b->rows.lse = take(a, B, H, T, 1);
     b->rows.entropy = take(a, B, H, T, 1);
     b->rows.max_score = take(a, B, H, T, 1);
+    b->kept.max = training ? take(a, B, H, T, 1) : NULL;
+    b->kept.share = training ? take(a, B, H, T, 1) : NULL;
     b->att = take(a, B, T, C, 1);
     b->mid = take(a, B, T, C, 1);
     b->ln2 = take(a, B, T, C, 1);
@@ -57,6 +59,11 @@ static void place_bf16(struct work *w, const struct config *c, struct arena *a)
     w->packed_head = take_packed(a, C, V);
 }
 
+static struct attention_shape attention_of(const struct config *c, size_t B, size_t T)
+{
+    return (struct attention_shape){.B = B, .H = c->n_head, .H_kv = c->n_head, .hs = c->head_size, .T_q = T, .T_k = T};
+}
+
 /* Runs twice: on a measuring arena, then on the placed one. */
 static void layout(struct work *w, const struct config *c)
 {
@@ -67,7 +74,7 @@ static void layout(struct work *w, const struct config *c)
     struct block_acts acts = {0};
     for (size_t layer = 0; layer < c->n_layer; layer++) {
         if (layer == 0 || w->training)
-            place_block(&acts, c, B, T, a);
+            place_block(&acts, c, B, T, w->training, a);
         if (w->block)
             w->block[layer] = acts;
     }
@@ -77,8 +84,8 @@ static void layout(struct work *w, const struct config *c)
     w->lnf_rstd = take(a, B, T, 1, 1);
     w->logits = take(a, B, T, c->vocab_size, 1);
     w->loss = take(a, B, T, 1, 1);
-    const struct attention_shape shape = {.T_q = T, .T_k = T};
-    w->scratch = take(a, (size_t)team_lanes(w->team.threads), attention_ref_scratch(&shape), 1, 1);
+    const struct attention_shape shape = attention_of(c, B, T);
+    w->scratch = take(a, attention_scratch(&shape, team_lanes(w->team.threads)), 1, 1, 1);
     if (c->precision == PRECISION_BF16)
         place_bf16(w, c, a);
     if (w->training) {
@@ -94,8 +101,8 @@ static struct work measured(const struct config *c, size_t B, size_t T, bool tra
 {
     assert(B > 0 && T > 0 && T <= c->block_size && team.threads > 0);
     struct work w = {.B = B, .T = T, .team = team, .training = training};
-    size_t scores; /* attention_ref_scratch itself must not overflow */
-    if (!checked_mul(&scores, T, T) || !checked_mul(&scores, scores, 2 * sizeof(real)))
+    size_t rows; /* attention_scratch itself must not overflow */
+    if (!checked_mul(&rows, B, T) || !checked_mul(&rows, rows, c->n_embd) || !checked_mul(&rows, rows, sizeof(real)))
         w.arena.overflow = true;
     else
         layout(&w, c);
@@ -134,8 +141,41 @@ const struct linear_room *work_room(const struct work *w, enum precision precisi
     return precision == PRECISION_BF16 ? &w->room : NULL;
 }
 
+/* Runs twice, like layout. */
+static void layout_weights(struct work *w, const struct config *c)
+{
+    struct arena *a = &w->weights;
+    const struct attention_shape shape = attention_of(c, w->B, w->T);
+    w->ref_scratch = take(a, (size_t)team_lanes(w->team.threads), attention_ref_scratch(&shape), 1, 1);
+    real *weights = NULL;
+    for (size_t layer = 0; layer < c->n_layer; layer++) {
+        if (layer == 0 || w->training)
+            weights = take(a, w->B, c->n_head, w->T, w->T);
+        w->block[layer].weights = weights;
+    }
+}
+
+enum status work_keep_weights(struct work *w, const struct config *c, struct error *err)
+{
+    if (w->ref_scratch)
+        return STATUS_OK;
+    size_t scores; /* attention_ref_scratch itself must not overflow */
+    if (!checked_mul(&scores, w->T, w->T) || !checked_mul(&scores, scores, 2 * sizeof(real)))
+        w->weights.overflow = true;
+    else
+        layout_weights(w, c);
+    const enum status s = arena_place(&w->weights, err);
+    if (s) {
+        w->weights = (struct arena){0};
+        return s;
+    }
+    layout_weights(w, c);
+    return STATUS_OK;
+}
+
 void work_free(struct work *w)
 {
+    arena_free(&w->weights);
     arena_free(&w->arena);
     *w = (struct work){0};
 }

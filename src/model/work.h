@@ -10,7 +10,7 @@
 #include "base/real.h"
 #include "base/status.h"
 #include "base/team.h"
-#include "kernels/attention_shape.h"
+#include "kernels/attention.h"
 #include "kernels/linear.h"
 #include "model/config.h"
 #include "model/laps.h"
@@ -19,8 +19,9 @@
 struct block_acts {
     real *ln1, *ln1_mean, *ln1_rstd; /* (N,C), (N), (N) */
     real *qkv;                       /* (N,3C) */
-    real *weights;                   /* (B,H,T,T_k): attention weights */
+    real *weights;                   /* (B,H,T,T_k): attention weights; NULL without work_keep_weights */
     struct attention_rows rows;      /* each (B,H,T) */
+    struct attention_kept kept;      /* each (B,H,T); NULL unless training */
     real *att;                       /* (N,C): heads side by side */
     real *mid;                       /* (N,C): residual stream after attention */
     real *ln2, *ln2_mean, *ln2_rstd;
@@ -55,6 +56,8 @@ struct work {
     real *dqkv;    /* (N,3C) */
     real *dfc;     /* (N,4C) */
     struct arena arena;
+    real *ref_scratch; /* the reference attention's, for every lane; NULL without work_keep_weights */
+    struct arena weights;
 };
 
 /* Bytes that work_create will take. STATUS_RANGE when they overflow. */
@@ -70,5 +73,10 @@ void work_free(struct work *w);
 /* The room for products of a precision: NULL for fp32. w was made for that precision (asserted) or, for fp32, for any.
  */
 const struct linear_room *work_room(const struct work *w, enum precision precision);
+
+/* Takes room for the reference attention too, whose memory grows with T^2: passes with `textbook`, and models in which
+ * a fault of it is planted. w as work_create with the same c left it. Done twice, it is done once. STATUS_RANGE,
+ * STATUS_MEMORY; on failure w is as before. */
+enum status work_keep_weights(struct work *w, const struct config *c, struct error *err);
 
 #endif

@@ -281,9 +281,9 @@ Test(leak, a_fault_of_the_backward_pass_alone_is_found)
     struct tiny t;
     const struct shape s = {3, 2, 8, 6, 7, 3, .bias = false};
     make(&t, &s);
-    /* The weights that layer 1 keeps for its backward pass are overwritten, after they were used, by what the layer
-     * computes next: the forward pass is right. */
-    t.work.block[1].weights = t.work.block[1].fc;
+    const struct fault fault = {
+        .attention = ATTENTION_FAULT_BACKWARD_UNMASKED, .layer = 1, .head = FAULT_EVERYWHERE};
+    t.model.fault = &fault;
     for (int effort = LEAK_QUICK; effort <= LEAK_FULL; effort++) {
         check(&t, (enum leak_effort)effort, 0);
         cr_assert(!report.suffix_leaks && report.gradient_leaks, "%s", verdict());

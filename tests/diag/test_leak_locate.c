@@ -90,7 +90,9 @@ Test(leak_locate, a_backward_pass_that_disagrees_is_told_apart)
 {
     struct tiny t;
     make(&t, 3, 2, 5, 0, 1);
-    t.work.block[2].weights = t.work.block[2].fc; /* overwritten between the two passes */
+    const struct fault fault = {
+        .attention = ATTENTION_FAULT_BACKWARD_UNMASKED, .layer = 2, .head = FAULT_EVERYWHERE};
+    t.model.fault = &fault;
     locate(&t);
     cr_assert_eq(report.places, 2);
     for (size_t h = 0; h < 2; h++) {

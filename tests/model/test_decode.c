@@ -180,7 +180,7 @@ Test(decode, a_cache_too_large_for_the_machine_is_refused)
     struct tiny t;
     struct decode d;
     make(&t, BLOCK, true, true);
-    t.model.config.block_size = (size_t)1 << 30; /* as decode_create sees it: T * T scores of 2^60 numbers and more */
+    t.model.config.block_size = (size_t)1 << 60; /* as decode_create sees it: 2^60 positions, each of several numbers */
     cr_expect_eq(decode_create(&d, &t.model, support_team(1), &err), STATUS_RANGE, "%s", err.message);
     cr_expect(strstr(err.message, "choose"), "%s", err.message);
     t.model.config.block_size = BLOCK;

@@ -41,18 +41,25 @@ static struct arrays arrays_of(const struct work *w, const struct config *c)
         for (size_t i = 0; i < 3; i++)
             note(&a, rows[i], H * N);
         note(&a, b->qkv, 3 * N * C);
-        note(&a, b->weights, H * N * w->T);
+        if (w->training) {
+            note(&a, b->kept.max, H * N);
+            note(&a, b->kept.share, H * N);
+        }
+        if (w->ref_scratch)
+            note(&a, b->weights, H * N * w->T);
         note(&a, b->fc, 4 * N * C);
         note(&a, b->gelu, 4 * N * C);
     }
-    const struct attention_shape shape = {.T_q = w->T, .T_k = w->T};
+    const struct attention_shape shape = {.B = w->B, .H = H, .H_kv = H, .hs = c->head_size, .T_q = w->T, .T_k = w->T};
     note(&a, w->branch, N * C);
     note(&a, w->lnf, N * C);
     note(&a, w->lnf_mean, N);
     note(&a, w->lnf_rstd, N);
     note(&a, w->logits, N * c->vocab_size);
     note(&a, w->loss, N);
-    note(&a, w->scratch, (size_t)team_lanes(w->team.threads) * attention_ref_scratch(&shape));
+    note(&a, w->scratch, attention_scratch(&shape, team_lanes(w->team.threads)));
+    if (w->ref_scratch)
+        note(&a, w->ref_scratch, (size_t)team_lanes(w->team.threads) * attention_ref_scratch(&shape));
     if (w->training) {
         note(&a, w->dres, N * C);
         note(&a, w->dbranch, N * C);
@@ -118,10 +125,51 @@ Test(work, layers_share_memory_except_in_training)
     cr_expect_null(evaluating.dres);
     cr_expect_null(evaluating.dqkv);
     cr_expect_neq(training.block[0].out, training.block[1].out);
-    cr_expect_neq(training.block[1].weights, training.block[2].weights);
+    cr_expect_neq(training.block[1].kept.max, training.block[2].kept.max);
+    cr_expect_null(evaluating.block[0].kept.max);
     work_free(&evaluating);
     work_free(&training);
     cr_expect_null(training.block, "nothing is left to free twice");
+}
+
+Test(work, weights_are_kept_when_asked_for)
+{
+    struct error err;
+    const struct config c = config_make(3, 2, 6, 9, 7);
+    for (int training = 0; training < 2; training++) {
+        struct work w = work_of(&c, 2, 5, training, 2);
+        cr_expect_null(w.block[0].weights);
+        for (int twice = 0; twice < 2; twice++)
+            cr_assert_eq(work_keep_weights(&w, &c, &err), STATUS_OK);
+        const struct arrays a = arrays_of(&w, &c);
+        for (size_t i = 0; i < a.count; i++)
+            for (size_t k = 0; k < a.size[i]; k++)
+                a.at[i][k] = (real)(i + 1);
+        for (size_t i = 0; i < a.count; i++)
+            for (size_t k = 0; k < a.size[i]; k++)
+                cr_assert_eq(a.at[i][k], (real)(i + 1), "array %zu is overwritten", i);
+        cr_expect_eq(w.block[1].weights != w.block[2].weights, training != 0);
+        work_free(&w);
+    }
+    const struct config huge = config_make(1, 1, 1, (size_t)1 << 30, 7);
+    struct work w = work_of(&c, 1, 5, true, 1);
+    w.T = (size_t)1 << 40; /* as it would be of such a context */
+    cr_expect_eq(work_keep_weights(&w, &huge, &err), STATUS_RANGE);
+    cr_expect_null(w.ref_scratch);
+    work_free(&w);
+}
+
+Test(work, memory_grows_with_the_context_and_not_with_its_square)
+{
+    struct error err;
+    const struct config c = config_make(2, 2, 8, 1 << 16, 7);
+    size_t short_one, long_one;
+    for (int training = 0; training < 2; training++) {
+        cr_assert_eq(work_measure(&short_one, &c, 1, 1 << 14, training, 2, &err), STATUS_OK);
+        cr_assert_eq(work_measure(&long_one, &c, 1, 1 << 15, training, 2, &err), STATUS_OK);
+        cr_expect_leq((double)long_one, 2.01 * (double)short_one);
+        cr_expect_geq((double)long_one, 1.5 * (double)short_one);
+    }
 }
 
 Test(work, sizes_that_overflow_are_refused_and_named)

@@ -21,6 +21,8 @@ void tiny_make(struct tiny *t, const struct config *c, size_t micro, size_t B, s
     *t = (struct tiny){.micro = micro, .B = B, .T = T};
     cr_assert_eq(gpt_create(&t->model, c, &err), STATUS_OK, "%s", err.message);
     cr_assert_eq(work_create(&t->work, c, B, T, true, support_team(threads), &err), STATUS_OK, "%s", err.message);
+    /* some plant faults */
+    cr_assert_eq(work_keep_weights(&t->work, c, &err), STATUS_OK, "%s", err.message);
     struct rng_site site = {.seed = 11, .purpose = RNG_TEST};
     for (size_t i = 0; i < t->model.table.count; i++) {
         const struct params_tensor *p = &t->model.table.tensor[i];
