@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "kernels/attention_tile.h"
+
 /* A mistake in the attention of a layer and head. */
 #define ATTENTION(NAME, FAULT, WHEN, PATTERN, SAYS)                                                                    \
     .name = (NAME), .says = (SAYS), .fault = {.attention = (FAULT), .when = (WHEN)}, .operation = "attention",         \
@@ -41,6 +43,30 @@ const struct catalogue_entry catalogue[] = {
     {ATTENTION("backward-unmasked", ATTENTION_FAULT_BACKWARD_UNMASKED, FAULT_ALWAYS, CHART_ALL_FUTURE,
                "the right mask in the forward pass, none in the backward pass"),
      .backward = true},
+    {ATTENTION("tile-diagonal", ATTENTION_FAULT_TILE_DIAGONAL, FAULT_ALWAYS, CHART_ONE_AHEAD,
+               "tiled attention: diagonal off by one inside the tiles that it crosses")},
+    {ATTENTION("tile-backward", ATTENTION_FAULT_TILE_BACKWARD, FAULT_ALWAYS, CHART_ONE_AHEAD,
+               "the same in the backward pass alone"),
+     .backward = true},
+    {.name = "tile-edge",
+     .says = "tiled attention: the last position of a tile sees the first of the next",
+     .fault = {.attention = ATTENTION_FAULT_TILE_EDGE},
+     .operation = "attention",
+     .pattern = CHART_ONE_AHEAD,
+     .one_layer = true,
+     .one_head = true,
+     .trains = true,
+     .needs_tiles = true,
+     .least_length = ATTENTION_TILE_QUERIES + 1},
+    {.name = "window-edge",
+     .says = "the window is one position longer than declared",
+     .fault = {.attention = ATTENTION_FAULT_WINDOW_EDGE},
+     .operation = "attention",
+     .one_layer = true,
+     .one_head = true,
+     .trains = true,
+     .needs_window = true,
+     .least_length = 2},
     {MIXING("time-mean-embeddings", FAULT_TIME_MEAN, FAULT_EMBEDDINGS, "embeddings",
             "embeddings are centred over the whole window"),
      .pattern = CHART_ALL_FUTURE, .least_length = 2},

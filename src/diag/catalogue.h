@@ -29,10 +29,12 @@ struct catalogue_entry {
     size_t least_layers, least_length, least_batch;
 
     bool needs_dropout;
-    bool backward;  /* only the gradient is wrong */
-    bool one_layer; /* may be planted in one layer, otherwise it has none */
-    bool one_head;  /* ... in one head */
-    bool trains;    /* a model can be trained with it: it acts in whole-window passes or on the data */
+    bool needs_window; /* acts on heads whose rule is a window */
+    bool needs_tiles;  /* shows where a text is longer than the attention's tile; least_length is of its own */
+    bool backward;     /* only the gradient is wrong */
+    bool one_layer;    /* may be planted in one layer, otherwise it has none */
+    bool one_head;     /* ... in one head */
+    bool trains;       /* a model can be trained with it: it acts in whole-window passes or on the data */
 };
 
 extern const struct catalogue_entry catalogue[];

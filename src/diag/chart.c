@@ -112,8 +112,8 @@ size_t chart_positions(size_t *at, size_t most, size_t T)
     if (row == T)
         return n;
     n = insert(at, n, T - 1);
-    for (size_t power = 8; power <= T / 2; power *= 2)
-        for (size_t t = power - 1; t <= power + 1 && n < 2 * row; t++)
+    for (size_t power = 8; power < T; power *= 2)
+        for (size_t t = power - 1; t <= power + 1 && t < T && n < 2 * row; t++)
             n = insert(at, n, t);
     const size_t left = most - n;
     for (size_t k = 1; k <= left; k++)

@@ -39,6 +39,7 @@ struct job {
     uint32_t *tokens, *targets; /* (B,T) of the run's text, or random */
     struct leak_report *leak;
     struct gpt soft; /* the model, with scores small enough to be judged in single precision */
+    bool softened;   /* ... which it has not itself */
     bool *undefined; /* (L): blocks whose forward pass is not as its formulas say */
 };
 
@@ -89,6 +90,12 @@ static enum status check_blocks(struct job *j, struct error *err)
     const enum status s = located ? STATUS_OK : leak_locate(j->leak, j->d->g, j->d->w, j->d->seed, 0, err);
     if (s)
         return s;
+    /* Where scores are large a head may give no weight to what it sees. */
+    if (!located && j->leak->places == 0 && j->softened) {
+        const enum status soft = leak_locate(j->leak, &j->soft, j->d->w, j->d->seed, 0, err);
+        if (soft)
+            return soft;
+    }
     const size_t places = j->leak->places;
     const double seconds = located ? j->leak->locate_seconds : clock_seconds() - start;
     if (places)
@@ -110,7 +117,7 @@ static enum status compare_definition(struct definition_report *r, const struct 
     const struct gpt_pass training = {.training = true, .seed = d->seed, .step = 3, .first_row = 5};
     enum status s = STATUS_OK;
     *r = (struct definition_report){0};
-    for (int soft = 0; !s && soft < 2 && (soft == 0 || (r->places == 0 && r->too_sharp > 0)); soft++)
+    for (int soft = 0; !s && soft < 2 && (soft == 0 || (r->places == 0 && j->softened)); soft++)
         /* as in evaluation, and where dropout makes a difference, as in training; the first row and the last */
         for (int mode = 0; !s && mode <= (d->g->config.dropout > 0) && r->places == 0; mode++) {
             const struct gpt *g = soft ? &j->soft : d->g;
@@ -293,7 +300,9 @@ static enum status run(struct job *j, struct error *err)
 {
     read_text(j);
     const struct scores scores = scores_measure(j->d->g, j->d->w, j->tokens);
-    const enum status made = scores_scaled(&j->soft, j->d->g, sqrt(1 / fmax(1, scores_size(&scores) / 10)), err);
+    const double large = fmax(1, scores_size(&scores) / 10);
+    j->softened = large > 1;
+    const enum status made = scores_scaled(&j->soft, j->d->g, sqrt(1 / large), err);
     if (made)
         return made;
     for (size_t k = 0; k < DETECTORS; k++) {

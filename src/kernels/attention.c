@@ -393,6 +393,8 @@ static void backward_tile(const struct back *g, size_t query_tile, size_t key_ti
     const real *k = g->a.k + t.j0 * s->k_stride, *v = g->a.v + t.j0 * s->v_stride;
     /* forward: S = scale Q K^T, P = exp(S - m) / l, again */
     pair_up(r->p, s->scale, k, s->k_stride, r->qt, r, &t, hs);
+    if (s->fault != ATTENTION_FAULT_NONE)
+        attention_fault_bound(r->p, r->ld, t.keys, t.queries, g->max + t.i0);
     /* forward: Y = drop(P) V, so d drop(P) = dY V^T */
     pair_up(r->ds, 1, v, s->v_stride, r->dyt, r, &t, hs);
     if (g->a.drop)

@@ -126,3 +126,10 @@ const real *attention_fault_values(real *room, const real *kept, const struct at
     }
     return room;
 }
+
+void attention_fault_bound(real *s, size_t ld, size_t keys, size_t queries, const real *m)
+{
+    for (size_t j = 0; j < keys; j++)
+        for (size_t i = 0; i < queries; i++)
+            s[j * ld + i] = s[j * ld + i] > m[i] ? m[i] : s[j * ld + i];
+}

@@ -35,4 +35,8 @@ bool attention_fault_unmasked_ds(real *ds, const real *q_i, const real *k, const
  * did not, a masked copy in `room`.   kept, room (T_q,T_k), may be the same */
 const real *attention_fault_values(real *room, const real *kept, const struct attention_shape *s, size_t h);
 
+/* In a tile of scores, where the backward pass sees a key that the forward pass did not: none above m, so that what
+ * is planted is a wrong gradient and not an overflow.   s (keys,queries) by ld, m (queries) */
+void attention_fault_bound(real *s, size_t ld, size_t keys, size_t queries, const real *m);
+
 #endif

@@ -45,11 +45,16 @@ enum status impossible_run(struct impossible *r, const struct catalogue_entry *e
 {
     struct config c = config_make(LAYERS, HEADS, CHANNELS, CONTEXT, SYMBOLS);
     c.dropout = e && e->needs_dropout ? 0.1 : 0;
+    if (e && e->needs_window) {
+        c.window = CONTEXT / 2;
+        c.declared = c.trained = ATTENTION_WINDOW;
+    }
     struct gpt g;
     struct work w;
     enum status s = gpt_create(&g, &c, err);
     if (s)
         return s;
+    g.attention_tile = CONTEXT / 2; /* several tiles */
     s = work_create(&w, &c, BATCH, CONTEXT, true, (struct team){1, isa}, err);
     if (!s) {
         s = work_keep_weights(&w, &c, err);

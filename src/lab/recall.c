@@ -102,11 +102,13 @@ static enum status try_fault(struct job *j, struct recall_fault *f, uint64_t see
 {
     const struct catalogue_entry *e = f->entry;
     const struct specimen_need need = {.least_layers = e->least_layers,
-                                       .least_length = e->least_length,
+                                       .least_length = e->needs_tiles ? 0 : e->least_length,
                                        .least_batch = e->least_batch,
                                        /* LayerNorm leaves nothing of one channel, and of two only their order */
                                        .least_head_size = 3,
                                        .dropout = e->needs_dropout,
+                                       .window = e->needs_window,
+                                       .crosses = e->needs_tiles,
                                        .trained = trained};
     struct specimen m;
     enum status s = specimen_make(&m, &need, &j->text, seed, j->o->best, err);

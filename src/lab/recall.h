@@ -24,7 +24,7 @@ struct recall_fault {
     size_t caught[RECALL_COLUMNS];
     size_t models, caught_by_any;
     size_t located;   /* ... with the right layer, head, operation and offset pattern, and no other place blamed */
-    char missed[128]; /* the first model in which it was not caught, or not located */
+    char missed[192]; /* the first model in which it was not caught, or not located */
 };
 
 struct recall {

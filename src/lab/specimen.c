@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "kernels/attention_tile.h"
 #include "lab/drill.h"
 #include "text/bank.h"
 #include "text/corpus.h"
@@ -143,10 +144,20 @@ static enum status draw_weights(struct specimen *s, const struct specimen_need *
 enum status specimen_make(struct specimen *s, const struct specimen_need *need, const struct specimen_text *text,
                           uint64_t seed, enum isa best, struct error *err)
 {
-    struct draws d = {.site = {.seed = seed, .purpose = RNG_CHECK, .head = 20}};
+    struct draws d = {.site = {.seed = seed, .purpose = RNG_CHECK, .head = 20}},
+                 kernel = {.site = {.seed = seed, .purpose = RNG_CHECK, .head = 24}};
     *s = (struct specimen){0};
     const size_t V = need->trained ? text->tokenizer.size : ONE_OF(&d, 2, 3, 7, 30, 65);
-    struct config c = draw_config(need, V, &d);
+    /* of small tiles even short texts have several */
+    const size_t tile = ONE_OF(&kernel, 0, 0, 3, 5, 8, 16), past = tile ? tile + 1 : ATTENTION_TILE_QUERIES + 1;
+    struct specimen_need longer = *need;
+    longer.least_length = at_least(need->least_length, need->crosses ? past : 1);
+    struct config c = draw_config(&longer, V, &d);
+    const bool window = below(&kernel, 4) == 0 || need->window;
+    if (window && c.block_size > 1) {
+        c.window = 1 + below(&kernel, c.block_size - 1);
+        c.declared = c.trained = ATTENTION_WINDOW;
+    }
     const size_t B = at_least(need->trained ? 4 : 1 + below(&d, 4), need->least_batch);
     const int threads = below(&d, 8) == 0 ? 2 : 1;
     const struct team team = {threads, (enum isa)below(&d, (size_t)best + 1)};
@@ -154,6 +165,7 @@ enum status specimen_make(struct specimen *s, const struct specimen_need *need, 
     enum status status = gpt_create(&s->model, &c, err);
     if (!status)
         status = work_create(&s->work, &c, B, c.block_size, true, team, err);
+    s->model.attention_tile = tile;
     if (!status)
         status = work_keep_weights(&s->work, &c, err); /* faults will be planted */
     if (need->trained) {
@@ -164,9 +176,10 @@ enum status specimen_make(struct specimen *s, const struct specimen_need *need, 
     }
     if (!status)
         status = draw_weights(s, need, seed, &d, err);
-    snprintf(s->words, sizeof s->words, "seed %llu: L %zu H %zu C %zu T %zu V %zu B %zu dropout %g %s%s%s",
-             (unsigned long long)seed, c.n_layer, c.n_head, c.n_embd, c.block_size, V, B, c.dropout, isa_name(team.isa),
-             c.precision == PRECISION_BF16 ? " bf16" : "", need->trained ? ", trained" : "");
+    snprintf(s->words, sizeof s->words,
+             "seed %llu: L %zu H %zu C %zu T %zu V %zu B %zu window %zu tile %zu dropout %g %s%s%s",
+             (unsigned long long)seed, c.n_layer, c.n_head, c.n_embd, c.block_size, V, B, c.window, tile, c.dropout, isa_name(team.isa), c.precision == PRECISION_BF16 ? " bf16" : "",
+             need->trained ? ", trained" : "");
     if (status)
         specimen_free(s);
     return status;

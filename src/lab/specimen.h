@@ -24,6 +24,8 @@ void specimen_text_free(struct specimen_text *t);
 struct specimen_need {
     size_t least_layers, least_length, least_batch, least_head_size;
     bool dropout;
+    bool window;  /* all heads have one, shorter than the context */
+    bool crosses; /* the context is longer than the attention's tile */
     bool trained; /* for a few dozen steps, on the text */
 };
 
@@ -33,12 +35,12 @@ struct specimen {
     struct dataset data;
     const struct tokenizer *tokenizer; /* the text's; NULL for a text of random symbols */
     void *symbols;                     /* of a text of its own */
-    char words[96];                    /* "2 layers, 3 heads, 12 channels, context 17, ..." */
+    char words[128];                   /* "2 layers, 3 heads, 12 channels, context 17, ..." */
 };
 
 /* Everything is drawn by seed: layers, heads, channels, a ragged context, vocabulary, batch, biases, dropout, threads,
- * kernels up to `best`, and weights fresh from init, rough, or with scores in the thousands. STATUS_MEMORY. Free with
- * specimen_free. */
+ * a window for one in four, the attention's tile, kernels up to `best`, bf16 for one in four, and weights fresh from init, rough, or with scores in the thousands.
+ * STATUS_MEMORY. Free with specimen_free. */
 enum status specimen_make(struct specimen *s, const struct specimen_need *need, const struct specimen_text *text,
                           uint64_t seed, enum isa best, struct error *err);
 void specimen_free(struct specimen *s);

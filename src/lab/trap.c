@@ -38,6 +38,9 @@ enum status trap_fault(const struct catalogue_entry **fault, const char *name, c
                     e->says);
     if (e->needs_dropout && c->dropout == 0)
         return fail(err, STATUS_USAGE, "--fault %s (%s) needs dropout: add --dropout 0.1", name, e->says);
+    if (e->needs_window && c->declared != ATTENTION_WINDOW)
+        return fail(err, STATUS_USAGE, "--fault %s (%s) needs attention over a window, which twins do not have", name,
+                    e->says);
     const struct {
         size_t found, least;
         const char *what;

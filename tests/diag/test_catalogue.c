@@ -23,7 +23,10 @@ Test(catalogue, what_is_planted_shows_and_can_be_taken_out)
     struct config c = config_make(2, 2, 8, 11, 7);
     c.dropout = 0.2;
     struct tiny t;
+    c.declared = c.trained = ATTENTION_WINDOW;
+    c.window = 9;
     tiny_make(&t, &c, 1, 3, 11, 1);
+    t.model.attention_tile = 4;
     const struct gpt_pass pass = {.training = true, .seed = 1, .step = 2};
     const size_t n = 3 * 11 * 7;
     real *right = malloc(n * sizeof *right);
