@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "kernels/attention_tile.h"
-#include "kernels/clones.h"
+#include "kernels/variants.h"
 #include "kernels/vmath.h"
 
-#define INSIDE static inline __attribute__((always_inline))
+#define INSIDE VARIANTS_INLINE
 #define KEYS 64 /* scores at hand at once */
 #define FOUR 4
 
@@ -80,10 +80,13 @@ INSIDE real take(struct sums *sums, real *s, size_t n, bool entropy)
     return moved;
 }
 
-CLONES void attention_row_forward(real *restrict y, const struct attention_rows *rows,
-                                  const struct attention_kept *kept, size_t row, const real *q, const real *k,
-                                  const real *v, const struct attention_shape *s, struct attention_interval seen)
+VARIANTS(void, attention_row_forward,
+         (const struct lane *lane, real *restrict y, const struct attention_rows *rows,
+          const struct attention_kept *kept, size_t row, const real *q, const real *k, const real *v,
+          const struct attention_shape *s, struct attention_interval seen),
+         (lane, y, rows, kept, row, q, k, v, s, seen))
 {
+    (void)lane; /* it chose this variant */
     const size_t hs = s->hs, k_stride = s->k_stride, v_stride = s->v_stride;
     struct sums sums = {.m = -(real)INFINITY};
     real p[KEYS];
@@ -106,7 +109,7 @@ CLONES void attention_row_forward(real *restrict y, const struct attention_rows 
             add_values(y + c, p, v_0 + c, v_stride, n, hs - c);
     }
     const struct attention_tile_state state = {.m = &sums.m, .l = &sums.l};
-    attention_tile_end(y, hs, hs, &state, 1);
+    attention_tile_end(lane, y, hs, hs, &state, 1);
     if (rows)
         attention_tile_log(rows, row, sums.m, sums.l, sums.a, seen.end - seen.begin);
     if (kept) {

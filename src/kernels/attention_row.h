@@ -6,8 +6,8 @@
 
 /* One head of one batch row: pointers to its position 0, T_q = 1, no dropout. Row `row` of rows and kept (each may be
  * NULL) is filled. Only keys and values in `seen` are read. */
-void attention_row_forward(real *restrict y, const struct attention_rows *rows, const struct attention_kept *kept,
-                           size_t row, const real *q, const real *k, const real *v, const struct attention_shape *s,
-                           struct attention_interval seen);
+void attention_row_forward(const struct lane *lane, real *restrict y, const struct attention_rows *rows,
+                           const struct attention_kept *kept, size_t row, const real *q, const real *k, const real *v,
+                           const struct attention_shape *s, struct attention_interval seen);
 
 #endif

@@ -4,11 +4,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/clones.h"
+#include "kernels/variants.h"
 #include "kernels/vmath.h"
 
 /* For functions that stand in one of several clones. */
-#define INSIDE static inline __attribute__((always_inline))
+#define INSIDE VARIANTS_INLINE
 
 void attention_tile_assert(const struct attention_shape *s)
 {
@@ -136,45 +136,57 @@ INSIDE void softmax_body(real *s, size_t ld, const struct attention_tile *t, con
         softmax_lanes(s + first, ld, t, state, first, entropy);
 }
 
-CLONES void attention_tile_softmax(real *s, size_t ld, const struct attention_tile *t,
-                                   const struct attention_tile_state *state, bool entropy)
+VARIANTS(void, attention_tile_softmax,
+         (const struct lane *lane, real *s, size_t ld, const struct attention_tile *t,
+          const struct attention_tile_state *state, bool entropy),
+         (lane, s, ld, t, state, entropy))
 {
+    (void)lane; /* it chose this variant */
     if (entropy)
         softmax_body(s, ld, t, state, true);
     else
         softmax_body(s, ld, t, state, false);
 }
 
-CLONES void attention_tile_rescale(real *y, size_t stride, size_t queries, size_t hs, const real *moved)
+VARIANTS(void, attention_tile_rescale,
+         (const struct lane *lane, real *y, size_t stride, size_t queries, size_t hs, const real *moved),
+         (lane, y, stride, queries, hs, moved))
 {
+    (void)lane; /* it chose this variant */
     for (size_t i = 0; i < queries; i++)
         if (moved[i] != 1)
             for (size_t c = 0; c < hs; c++)
                 y[i * stride + c] *= moved[i];
 }
 
-void attention_tile_mask(real *mask, size_t ld, const struct attention_tile *t, const struct dropout *drop, size_t b,
-                         size_t h, size_t T_k)
+void attention_tile_mask(const struct lane *lane, real *mask, size_t ld, const struct attention_tile *t,
+                         const struct dropout *drop, size_t b, size_t h, size_t T_k)
 {
     real row[ATTENTION_TILE_MOST];
     memset(mask, 0, t->keys * ld * sizeof *mask);
     for (size_t i = 0; i < t->queries; i++) {
         const size_t begin = t->begin[i], n = t->end[i] - begin;
-        dropout_mask(row, drop, b, h, (t->i0 + i) * T_k + t->j0 + begin, n);
+        dropout_mask(lane, row, drop, b, h, (t->i0 + i) * T_k + t->j0 + begin, n);
         for (size_t j = 0; j < n; j++)
             mask[(begin + j) * ld + i] = row[j];
     }
 }
 
-CLONES void attention_tile_drop(real *restrict p, size_t ld, size_t keys, const real *restrict mask)
+VARIANTS(void, attention_tile_drop,
+         (const struct lane *lane, real *restrict p, size_t ld, size_t keys, const real *restrict mask),
+         (lane, p, ld, keys, mask))
 {
+    (void)lane; /* it chose this variant */
     for (size_t n = 0; n < keys * ld; n++)
         p[n] *= mask[n];
 }
 
-CLONES void attention_tile_end(real *y, size_t stride, size_t hs, const struct attention_tile_state *state,
-                               size_t queries)
+VARIANTS(void, attention_tile_end,
+         (const struct lane *lane, real *y, size_t stride, size_t hs, const struct attention_tile_state *state,
+          size_t queries),
+         (lane, y, stride, hs, state, queries))
 {
+    (void)lane; /* it chose this variant */
     for (size_t i = 0; i < queries; i++, y += stride) {
         const real l = state->l[i], share = 1 / l;
         if (l == 0)
@@ -232,9 +244,12 @@ INSIDE void gradient_lanes(real *restrict p, real *restrict ds, size_t ld, const
     clear_rest(ds, ld, begin, end, t->keys);
 }
 
-CLONES void attention_tile_gradient(real *restrict p, real *restrict ds, size_t ld, const struct attention_tile *t,
-                                    const real *m, const real *share, const real *d, const real *restrict mask)
+VARIANTS(void, attention_tile_gradient,
+         (const struct lane *lane, real *restrict p, real *restrict ds, size_t ld, const struct attention_tile *t,
+          const real *m, const real *share, const real *d, const real *restrict mask),
+         (lane, p, ds, ld, t, m, share, d, mask))
 {
+    (void)lane; /* it chose this variant */
     for (size_t first = 0; first < t->queries; first += VMATH_LANES)
         if (mask)
             gradient_lanes(p + first, ds + first, ld, t, first, m + t->i0, share + t->i0, d + t->i0, mask + first);
@@ -264,13 +279,25 @@ INSIDE bool finite(const real *x, size_t ld, size_t n, size_t hs)
     return vmath_reduce(acc[0]) + vmath_reduce(acc[1]) + vmath_reduce(acc[2]) + vmath_reduce(acc[3]) == 0;
 }
 
-CLONES bool attention_tile_finite(const real *x, size_t ld, size_t n, size_t hs)
+VARIANTS(static void, are_finite, (const struct lane *lane, bool *all, const real *x, size_t ld, size_t n, size_t hs),
+         (lane, all, x, ld, n, hs))
 {
-    return finite(x, ld, n, hs);
+    (void)lane; /* it chose this variant */
+    *all = finite(x, ld, n, hs);
 }
 
-CLONES void attention_tile_transpose(real *y, size_t ld_y, const real *x, size_t ld_x, size_t n, size_t hs)
+bool attention_tile_finite(const struct lane *lane, const real *x, size_t ld, size_t n, size_t hs)
 {
+    bool all;
+    are_finite(lane, &all, x, ld, n, hs);
+    return all;
+}
+
+VARIANTS(void, attention_tile_transpose,
+         (const struct lane *lane, real *y, size_t ld_y, const real *x, size_t ld_x, size_t n, size_t hs),
+         (lane, y, ld_y, x, ld_x, n, hs))
+{
+    (void)lane; /* it chose this variant */
     enum { BLOCK = 16 };
     for (size_t i0 = 0; i0 < n; i0 += BLOCK)
         for (size_t c0 = 0; c0 < hs; c0 += BLOCK) {
@@ -288,8 +315,11 @@ CLONES void attention_tile_transpose(real *y, size_t ld_y, const real *x, size_t
         }
 }
 
-CLONES void attention_tile_row_sums(real *d, const real *dy, const real *y, size_t stride, size_t n, size_t hs)
+VARIANTS(void, attention_tile_row_sums,
+         (const struct lane *lane, real *d, const real *dy, const real *y, size_t stride, size_t n, size_t hs),
+         (lane, d, dy, y, stride, n, hs))
 {
+    (void)lane; /* it chose this variant */
     for (size_t i = 0; i < n; i++)
         d[i] = vmath_dot(dy + i * stride, y + i * stride, hs);
 }

@@ -49,21 +49,23 @@ void attention_tile_begin(const struct attention_tile_state *state, size_t queri
 
 /* Takes a tile of scores into account: s becomes exp(s - m) over visible keys, exactly 0 elsewhere (what
  * stood there is not read). a is kept only with `entropy`; the other results are the same bits without. */
-void attention_tile_softmax(real *s, size_t ld, const struct attention_tile *t,
+void attention_tile_softmax(const struct lane *lane, real *s, size_t ld, const struct attention_tile *t,
                             const struct attention_tile_state *state, bool entropy);
 
 /* y_i *= moved_i.   y (queries,hs) by stride */
-void attention_tile_rescale(real *y, size_t stride, size_t queries, size_t hs, const real *moved);
+void attention_tile_rescale(const struct lane *lane, real *y, size_t stride, size_t queries, size_t hs,
+                            const real *moved);
 
 /* mask (keys,queries) by ld: dropout's, 0 for hidden keys; the position of a draw is query * T_k + key. */
-void attention_tile_mask(real *mask, size_t ld, const struct attention_tile *t, const struct dropout *drop, size_t b,
-                         size_t h, size_t T_k);
+void attention_tile_mask(const struct lane *lane, real *mask, size_t ld, const struct attention_tile *t,
+                         const struct dropout *drop, size_t b, size_t h, size_t T_k);
 
 /* p *= mask, both (keys,ld). */
-void attention_tile_drop(real *restrict p, size_t ld, size_t keys, const real *restrict mask);
+void attention_tile_drop(const struct lane *lane, real *restrict p, size_t ld, size_t keys, const real *restrict mask);
 
 /* y_i /= l_i; 0 for rows that saw nothing. */
-void attention_tile_end(real *y, size_t stride, size_t hs, const struct attention_tile_state *state, size_t queries);
+void attention_tile_end(const struct lane *lane, real *y, size_t stride, size_t hs,
+                        const struct attention_tile_state *state, size_t queries);
 
 /* What a row's m, l, a over `visible` keys say, to rows->...[row]. */
 void attention_tile_log(const struct attention_rows *rows, size_t row, real m, real l, real a, size_t visible);
@@ -72,16 +74,19 @@ void attention_tile_log(const struct attention_rows *rows, size_t row, real m, r
  * there is not read).
  *   m, share, d  (T_q): of all queries of the head, P_ij = exp(s_ij - m_i) share_i, dS_ij = P_ij (dP_ij - d_i)
  *   mask         NULL: no dropout */
-void attention_tile_gradient(real *restrict p, real *restrict ds, size_t ld, const struct attention_tile *t,
-                             const real *m, const real *share, const real *d, const real *restrict mask);
+void attention_tile_gradient(const struct lane *lane, real *restrict p, real *restrict ds, size_t ld,
+                             const struct attention_tile *t, const real *m, const real *share, const real *d,
+                             const real *restrict mask);
 
 /* Whether n rows of x, `ld` apart, hold neither NaN nor infinity. */
-bool attention_tile_finite(const real *x, size_t ld, size_t n, size_t hs);
+bool attention_tile_finite(const struct lane *lane, const real *x, size_t ld, size_t n, size_t hs);
 
 /* y (hs,n) by ld_y = the transpose of x (n,hs) by ld_x. */
-void attention_tile_transpose(real *y, size_t ld_y, const real *x, size_t ld_x, size_t n, size_t hs);
+void attention_tile_transpose(const struct lane *lane, real *y, size_t ld_y, const real *x, size_t ld_x, size_t n,
+                              size_t hs);
 
 /* d_i = dy_i . y_i for n rows. */
-void attention_tile_row_sums(real *d, const real *dy, const real *y, size_t stride, size_t n, size_t hs);
+void attention_tile_row_sums(const struct lane *lane, real *d, const real *dy, const real *y, size_t stride, size_t n,
+                             size_t hs);
 
 #endif

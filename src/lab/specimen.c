@@ -178,8 +178,8 @@ enum status specimen_make(struct specimen *s, const struct specimen_need *need, 
         status = draw_weights(s, need, seed, &d, err);
     snprintf(s->words, sizeof s->words,
              "seed %llu: L %zu H %zu C %zu T %zu V %zu B %zu window %zu tile %zu dropout %g %s%s%s",
-             (unsigned long long)seed, c.n_layer, c.n_head, c.n_embd, c.block_size, V, B, c.window, tile, c.dropout, isa_name(team.isa), c.precision == PRECISION_BF16 ? " bf16" : "",
-             need->trained ? ", trained" : "");
+             (unsigned long long)seed, c.n_layer, c.n_head, c.n_embd, c.block_size, V, B, c.window, tile, c.dropout,
+             isa_name(team.isa), c.precision == PRECISION_BF16 ? " bf16" : "", need->trained ? ", trained" : "");
     if (status)
         specimen_free(s);
     return status;

@@ -14,9 +14,6 @@ TestSuite(attention, .init = gemm_setup);
 /* Of results that are sums of at most some hundred terms. */
 #define LIMIT (16 * (double)REAL_EPSILON)
 
-/* The last of the ways to divide work runs lanes one after the other, and the backward pass holds barriers. */
-#define TEAMS (DIVISIONS - 1)
-
 struct call {
     struct attention_case *c;
     real *scratch;
@@ -172,7 +169,7 @@ Test(attention, matches_the_oracle_with_heads_that_share_keys)
     static const struct change changes[] = {{.tile = 5}, {.tile = 8, .windows = true, .window = 3}};
     for (size_t k = 0; k < 5; k++)
         for (size_t n = 0; n < 2; n++)
-            for (size_t d = 0; d < TEAMS; d++) {
+            for (size_t d = 0; d < DIVISION_TEAMS; d++) {
                 const struct attention_sizes sizes = {1, heads[k][0], heads[k][1], 3, 17, 17};
                 check(&sizes, ATTENTION_PACKED, 0, &changes[n], &divisions[d], "packed");
                 check(&sizes, ATTENTION_CACHE, 0.3, &changes[n], &divisions[d], "cache with dropout");
@@ -184,8 +181,9 @@ Test(attention, matches_the_oracle_under_windows_of_every_length)
     for (size_t window = 0; window <= 40; window++) {
         const struct change change = {.tile = window % 2 ? 8 : 16, .windows = true, .window = window};
         const struct attention_sizes square = {1, 2, 2, 5, 37, 37}, later = {1, 2, 1, 5, 19, 37};
-        check(&square, ATTENTION_PACKED, 0, &change, &divisions[window % TEAMS], "window");
-        check(&later, ATTENTION_CACHE, window % 3 ? 0 : 0.3, &change, &divisions[(window + 1) % TEAMS], "window");
+        check(&square, ATTENTION_PACKED, 0, &change, &divisions[window % DIVISION_TEAMS], "window");
+        check(&later, ATTENTION_CACHE, window % 3 ? 0 : 0.3, &change, &divisions[(window + 1) % DIVISION_TEAMS],
+              "window");
     }
     const struct change wide = {.windows = true, .window = 65};
     const struct attention_sizes sizes = {1, 2, 2, 8, 200, 200};
@@ -287,7 +285,7 @@ Test(attention, every_number_of_lanes_gives_the_same_bits)
                 make(&one, &all[n], ATTENTION_DENSE, 1, false, drop ? 0.3 : 0, &changes[k]);
                 make(&many, &all[n], ATTENTION_DENSE, 1, false, drop ? 0.3 : 0, &changes[k]);
                 run(&one);
-                for (size_t d = 1; d < TEAMS; d++) {
+                for (size_t d = 1; d < DIVISION_TEAMS; d++) {
                     attention_case_clear(&many);
                     run_as(&many, &divisions[d], false, false);
                     cr_assert(same_bits(&one, &many), "sizes %zu, change %zu, dropout %d, %d lanes", n, k, drop,

@@ -18,7 +18,8 @@ static void check(size_t T_k, size_t hs, size_t window, double scores, bool logg
     c.shape.window = window;
     const struct attention_interval seen = attention_shape_keys(ATTENTION_WINDOW, window, 1, T_k, 0);
     c.weights = NULL;
-    attention_row_forward(c.y, logged ? &c.rows : NULL, keep ? &c.kept : NULL, 0, c.q, c.k, c.v, &c.shape, seen);
+    attention_row_forward(&lane_alone, c.y, logged ? &c.rows : NULL, keep ? &c.kept : NULL, 0, c.q, c.k, c.v, &c.shape,
+                          seen);
     const struct attention_errors e = attention_case_errors(&c, ATTENTION_CASE_RIGHT);
     const double limit = (16 + scores) * (double)REAL_EPSILON;
     cr_assert(e.y <= limit && e.gaps_untouched, "%zu keys, hs %zu, window %zu: %g", T_k, hs, window, e.y);
@@ -33,7 +34,7 @@ static void check(size_t T_k, size_t hs, size_t window, double scores, bool logg
         plain[n] = c.y[n];
     for (size_t j = 0; j < seen.begin; j++)
         c.k[j * c.shape.k_stride] = c.v[j * c.shape.v_stride] = (real)NAN;
-    attention_row_forward(c.y, logged ? &c.rows : NULL, NULL, 0, c.q, c.k, c.v, &c.shape, seen);
+    attention_row_forward(&lane_alone, c.y, logged ? &c.rows : NULL, NULL, 0, c.q, c.k, c.v, &c.shape, seen);
     for (size_t n = 0; n < hs; n++)
         cr_assert(c.y[n] == plain[n], "a key that is not seen was read");
     attention_case_free(&c);
@@ -56,7 +57,8 @@ Test(attention_row, a_query_that_sees_nothing_gives_zeros)
     const struct attention_sizes sizes = {1, 1, 1, 5, 1, 9};
     struct attention_case c;
     attention_case_init(&c, &sizes, ATTENTION_DENSE, 1, false, 0);
-    attention_row_forward(c.y, &c.rows, &c.kept, 0, c.q, c.k, c.v, &c.shape, (struct attention_interval){9, 9});
+    attention_row_forward(&lane_alone, c.y, &c.rows, &c.kept, 0, c.q, c.k, c.v, &c.shape,
+                          (struct attention_interval){9, 9});
     for (size_t n = 0; n < 5; n++)
         cr_assert(c.y[n] == 0);
     cr_assert(c.rows.lse[0] == -INFINITY && c.kept.max[0] == 0 && c.kept.share[0] == 0 && c.rows.entropy[0] == 0);

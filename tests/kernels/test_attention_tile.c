@@ -52,9 +52,9 @@ Test(attention_tile, softmax_over_two_tiles_is_that_over_all_keys)
             real *s[2] = {scores_of(&pool, &t, 1, scales[n]), scores_of(&pool, &t, 2, scales[n])};
             const real *before[2] = {pool_copy(&pool, s[0], KEYS * LD), pool_copy(&pool, s[1], KEYS * LD)};
             attention_tile_begin(&state, QUERIES);
-            attention_tile_softmax(s[0], LD, &t, &state, entropy);
+            attention_tile_softmax(&lane_alone, s[0], LD, &t, &state, entropy);
             const real *first = pool_copy(&pool, state.m, LD);
-            attention_tile_softmax(s[1], LD, &t, &state, entropy);
+            attention_tile_softmax(&lane_alone, s[1], LD, &t, &state, entropy);
             for (size_t i = 0; i < QUERIES; i++) {
                 double m = -INFINITY, l = 0, a = 0;
                 for (size_t k = 0; k < 2; k++)
@@ -95,8 +95,8 @@ Test(attention_tile, gradient_is_the_formula_and_zero_where_nothing_is_seen)
         real *m = pool_normal(&pool, rows, 3, 1), *share = pool_normal(&pool, rows, 4, 1),
              *d = pool_normal(&pool, rows, 5, 1), *mask = pool_real(&pool, KEYS * LD);
         const struct dropout dropout = {.p = 0.4, .site = {.seed = 3, .purpose = RNG_DROP_ATTENTION}};
-        attention_tile_mask(mask, LD, &t, &dropout, 1, 2, 40);
-        attention_tile_gradient(p, ds, LD, &t, m, share, d, drop ? mask : NULL);
+        attention_tile_mask(&lane_alone, mask, LD, &t, &dropout, 1, 2, 40);
+        attention_tile_gradient(&lane_alone, p, ds, LD, &t, m, share, d, drop ? mask : NULL);
         size_t dropped = 0;
         for (size_t i = 0; i < QUERIES; i++)
             for (size_t j = 0; j < KEYS; j++) {
@@ -129,15 +129,15 @@ Test(attention_tile, rows_are_rescaled_ended_transposed_and_summed)
     const real *x = pool_normal(&pool, QUERIES * STRIDE, 1, 1), *dy = pool_normal(&pool, QUERIES * STRIDE, 2, 1);
     real *y = pool_copy(&pool, x, QUERIES * STRIDE), *moved = pool_normal(&pool, QUERIES, 3, 1);
     moved[3] = 1;
-    attention_tile_rescale(y, STRIDE, QUERIES, HS, moved);
+    attention_tile_rescale(&lane_alone, y, STRIDE, QUERIES, HS, moved);
     struct attention_tile_state state = state_of(&pool);
     attention_tile_begin(&state, QUERIES);
     for (size_t i = 0; i < QUERIES; i++)
         state.l[i] = (real)(i % 4);
-    attention_tile_end(y, STRIDE, HS, &state, QUERIES);
+    attention_tile_end(&lane_alone, y, STRIDE, HS, &state, QUERIES);
     real *turned = pool_real(&pool, HS * LD), *sums = pool_real(&pool, QUERIES);
-    attention_tile_transpose(turned, LD, x, STRIDE, QUERIES, HS);
-    attention_tile_row_sums(sums, dy, x, STRIDE, QUERIES, HS);
+    attention_tile_transpose(&lane_alone, turned, LD, x, STRIDE, QUERIES, HS);
+    attention_tile_row_sums(&lane_alone, sums, dy, x, STRIDE, QUERIES, HS);
     for (size_t i = 0; i < QUERIES; i++) {
         double sum = 0;
         for (size_t c = 0; c < STRIDE; c++) {
@@ -166,12 +166,13 @@ Test(attention_tile, one_number_that_is_not_finite_is_found_wherever_it_stands)
             const size_t hs = widths[w], stride = hs + 1;
             real *x = pool_normal(&pool, rows * stride, 1, 1e30);
             x[hs] = NAN; /* between the rows */
-            cr_assert(attention_tile_finite(x, stride, rows, hs));
+            cr_assert(attention_tile_finite(&lane_alone, x, stride, rows, hs));
             for (size_t i = 0; i < rows; i++)
                 for (size_t c = 0; c < hs; c++) {
                     const real kept = x[i * stride + c];
                     x[i * stride + c] = (real)bad[(i + c) % 3];
-                    cr_assert(!attention_tile_finite(x, stride, rows, hs), "row %zu, column %zu of %zu", i, c, hs);
+                    cr_assert(!attention_tile_finite(&lane_alone, x, stride, rows, hs), "row %zu, column %zu of %zu", i,
+                              c, hs);
                     x[i * stride + c] = kept;
                 }
             pool_free(&pool);

@@ -107,9 +107,7 @@ static double worst_error(size_t N, size_t in, size_t out, bool transposed, bool
     l.dy = pool_normal(&pool, N * out, 4, 1);
     const real *dw = pool_normal(&pool, in * out, 5, 1), *dbias = pool_normal(&pool, out, 6, 1);
     double worst = 0;
-    for (size_t d = 0; d < DIVISIONS; d++) {
-        if (!divisions[d].threads) /* there are barriers */
-            continue;
+    for (size_t d = 0; d < DIVISION_TEAMS; d++) { /* there are barriers */
         struct linear_room room = {0};
         size_t shared;
         linear_room_sizes(&room.lane_words, &shared, N, in > out ? in : out, transposed ? in : out);

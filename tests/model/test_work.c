@@ -165,8 +165,8 @@ Test(work, memory_grows_with_the_context_and_not_with_its_square)
     const struct config c = config_make(2, 2, 8, 1 << 16, 7);
     size_t short_one, long_one;
     for (int training = 0; training < 2; training++) {
-        cr_assert_eq(work_measure(&short_one, &c, 1, 1 << 14, training, 2, &err), STATUS_OK);
-        cr_assert_eq(work_measure(&long_one, &c, 1, 1 << 15, training, 2, &err), STATUS_OK);
+        cr_assert_eq(work_measure(&short_one, &c, 1, 1 << 14, training, support_team(2), &err), STATUS_OK);
+        cr_assert_eq(work_measure(&long_one, &c, 1, 1 << 15, training, support_team(2), &err), STATUS_OK);
         cr_expect_leq((double)long_one, 2.01 * (double)short_one);
         cr_expect_geq((double)long_one, 1.5 * (double)short_one);
     }

@@ -25,7 +25,7 @@ struct attention_case {
     /* results, NaN before */
     real *y, *weights, *dq, *dk, *dv;
     struct attention_rows rows;
-    struct attention_kept kept; /* of the tiled one */
+    struct attention_kept kept;       /* of the tiled one */
     size_t q_block, k_block, y_block; /* reals from the start of q, k or v, y to the end of their memory */
 };
 

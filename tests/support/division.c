@@ -2,10 +2,9 @@
 
 #include "support/machine.h"
 
-const struct division divisions[DIVISIONS] = {
-    {1, true, ISA_AMX},    {2, true, ISA_AMX},      {3, true, ISA_PORTABLE},
-    {5, true, ISA_AVX2},   {64, false, ISA_AVX512}, {1, true, ISA_AVX512_BF16},
-    {1, true, ISA_AVX512}, {1, true, ISA_AVX2},     {1, true, ISA_PORTABLE}};
+const struct division divisions[DIVISIONS] = {{1, true, ISA_AMX},  {2, true, ISA_AMX},         {3, true, ISA_PORTABLE},
+                                              {5, true, ISA_AVX2}, {1, true, ISA_AVX512_BF16}, {1, true, ISA_AVX512},
+                                              {1, true, ISA_AVX2}, {1, true, ISA_PORTABLE},    {64, false, ISA_AVX512}};
 
 static enum isa isa_of(const struct division *d)
 {

@@ -14,6 +14,7 @@ struct division {
 
 /* Teams of 1, 2, 3 and 5 threads, and 64 lanes in turn: more lanes than most tests have rows. Every instruction set. */
 #define DIVISIONS 9
+#define DIVISION_TEAMS 8 /* the first of them run at once: they may hold barriers */
 extern const struct division divisions[DIVISIONS];
 
 /* How many lanes division_run really has: 1 for a team built without OpenMP. */
