@@ -87,7 +87,7 @@ static void print_step(FILE *out, const struct bench *b)
     fprintf(out, "step        %.*f ms (half of %zu took %.*f to %.*f, the fastest %.*f)\n", d, ms, b->steps, d, low, d,
             high, d, least);
     const double flops = b->step_flops / b->step * 1e-9, peak_flops = b->gemm_flops * 1e-9;
-    fprintf(out, "rate        %s tokens/s, %.*f GFLOP/s: %.1f %% of its sgemm (%.*f GFLOP/s)\n",
+    fprintf(out, "rate        %s tokens/s, %.*f GFLOP/s: %.1f %% of this machine's sgemm (%.*f)\n",
             human_rate(rate, (double)b->tokens / b->step), decimals(flops), flops, 100 * share(flops, peak_flops),
             decimals(peak_flops), peak_flops);
     if (b->bf16_flops > 0)

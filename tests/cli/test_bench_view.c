@@ -57,7 +57,7 @@ Test(bench_view, says_what_was_measured_as_rates_and_shares)
     char *text = page(&b, &o);
     const char *const says[] = {"big: 6 layers, 6 heads, 384 channels, context 256, batch 16\n",
                                 "1250 ms (half of 7 took 1200 to 1500, the fastest 1125)",
-                                "3.28k tokens/s, 216 GFLOP/s: 67.5 % of its sgemm (320 GFLOP/s)",
+                                "3.28k tokens/s, 216 GFLOP/s: 67.5 % of this machine's sgemm (320)",
                                 "2: 1.80 times as fast as one",
                                 "+1.0 % of a step",
                                 "812 MB taken, 900 MB",
