@@ -4,7 +4,7 @@
     python3 scripts/bench_peers.py                                   with this Python's torch
     python3 scripts/bench_peers.py --peer /usr/bin/python3 --peer ~/venv/bin/python
     python3 scripts/bench_peers.py --what attention --length 8192
-    python3 scripts/bench_peers.py --nopeek-with '' --nopeek-with '--precision bf16'
+    python3 scripts/bench_peers.py --nopeek-with= --nopeek-with='--threads 1'
 
 Every way of running a peer (fp32 or bf16 autocast, eager or torch.compile, each number of threads) is a process of its
 own that is prepared once and then waits for its turn; in every round each of them, and `nopeek bench`, gets one. A ratio
@@ -319,6 +319,7 @@ class Nopeek:
     """nopeek bench with some options, a new process each turn."""
 
     def __init__(self, program, options, read):
+        self.threads = None  # that really ran
         self.command, self.read, self.error = [program, "bench", "--json", "--repeats", "1"] + options, read, None
 
     def turn(self, seconds):
@@ -333,7 +334,9 @@ class Nopeek:
         if done.returncode != 0:
             self.error = (done.stderr.strip().splitlines() or ["it ended with status %d" % done.returncode])[-1]
             return None
-        return self.read(json.loads(done.stdout.splitlines()[-1]))
+        found = json.loads(done.stdout.splitlines()[-1])
+        self.threads = found["threads"]
+        return self.read(found)
 
     def processor_seconds(self):
         times = os.times()
@@ -446,11 +449,12 @@ def table(title, rows, columns, rates=False):
             for key, _ in columns:
                 r = ratios["%s: %s" % (mine.label, key)] = ratio(mine, row, key)
                 cells.append("%9s" % ("-" if r is None else "%.3f" % r))
+        threads = getattr(row.runner, "threads", None) or row.threads
         label = ("#%d " % (own.index(row) + 1) if row.ours and len(own) > 1 else "") + row.label
-        print(("%-28s %7d %s" % (label, row.threads, " ".join(cells))).rstrip())
+        print(("%-28s %7d %s" % (label, threads, " ".join(cells))).rstrip())
         if row.runner.error:
             print("    " + row.runner.error[:120])
-        result.append(dict(name=row.label, threads=row.threads, nopeek=row.ours, error=row.runner.error,
+        result.append(dict(name=row.label, threads=threads, nopeek=row.ours, error=row.runner.error,
                            note=getattr(row.runner, "note", ""), torch=getattr(row.runner, "torch", None),
                            seconds={k: row.median(k) for k, _ in columns}, rounds=row.rounds, ratios=ratios))
     summary(rows, own, columns)
@@ -543,6 +547,10 @@ class Kernel:
     def error(self):
         return self.run.error
 
+    @property
+    def threads(self):
+        return self.run.threads
+
     def turn(self, seconds):
         if self.kernel == self.run.kernels[0]:
             self.run.result = self.run.turn(seconds)
@@ -558,7 +566,7 @@ def main():
     parser.add_argument("--peer", action="append", metavar="PYTHON", help="a Python that has torch; may be repeated")
     parser.add_argument("--nopeek", default=NOPEEK, metavar="PROGRAM", help="default %(default)s")
     parser.add_argument("--nopeek-with", action="append", metavar="OPTIONS",
-                        help="more options of nopeek bench, as one word; each gives a row")
+                        help="more options of nopeek bench, as one word after =; each gives a row")
     parser.add_argument("--what", action="append", choices=("train", "generate", "attention"),
                         help="default: all three; may be repeated")
     parser.add_argument("--shape", action="append", choices=tuple(SHAPES), help="default: both; may be repeated")

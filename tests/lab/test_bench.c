@@ -62,6 +62,8 @@ Test(bench, measures_everything_in_every_round)
     cr_assert_eq(b.one_thread > 0, b.threads > 1);
     for (int k = 0; k < LAPS_OPERATIONS; k++)
         cr_expect_gt(laps_of(&b.laps, (enum laps_operation)k), 0, "%s", laps_name((enum laps_operation)k));
+    /* the optimizer was really asked: two teams cannot start and end in less */
+    cr_assert(laps_of(&b.laps, LAPS_NORM) > 5e-7 && laps_of(&b.laps, LAPS_ADAMW) > 5e-7);
     cr_assert_lt(laps_total(&b.laps), took);
     cr_assert_gt(b.arena_bytes, 4 * b.parameters * sizeof(real));
     cr_assert(b.peak_bytes == 0 || b.peak_bytes > b.arena_bytes);
