@@ -75,6 +75,8 @@ static void print_model(const struct saved *s)
     printf("checkpoint  %s\n", s->checkpoint.path);
     printf("model       %zu layers, %zu heads of %zu, %zu channels, context %zu\n", c->n_layer, c->n_head, c->head_size,
            c->n_embd, c->block_size);
+    if (c->window)
+        printf("            attention over a window of %zu symbols\n", c->window);
     printf("            %s biases, %s output matrix, dropout %g\n", c->bias ? "with" : "without",
            c->tied ? "tied" : "separate", c->dropout);
     printf("parameters  %s\n", human_count(size, g->table.size));
@@ -158,13 +160,13 @@ static enum status print_json(const struct saved *s, json_t *step_record, const 
 {
     const struct gpt *g = &s->checkpoint.model;
     const struct config *c = &g->config;
-    json_t *o =
-        json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:f, s:I, s:s, s:b}", "checkpoint",
-                  state_path_json(s->checkpoint.path), "n_layer", (json_int_t)c->n_layer, "n_head",
-                  (json_int_t)c->n_head, "n_embd", (json_int_t)c->n_embd, "head_size", (json_int_t)c->head_size,
-                  "block_size", (json_int_t)c->block_size, "vocab_size", (json_int_t)c->vocab_size, "bias", c->bias,
-                  "tied", c->tied, "dropout", c->dropout, "parameters", (json_int_t)g->table.size, "tokens",
-                  s->checkpoint.tokenizer.kind == TOKENIZER_BYTES ? "byte" : "char", "leak", saved_leaky(s));
+    json_t *o = json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:f, s:I, s:s, s:b}", "checkpoint",
+                          state_path_json(s->checkpoint.path), "n_layer", (json_int_t)c->n_layer, "n_head",
+                          (json_int_t)c->n_head, "n_embd", (json_int_t)c->n_embd, "head_size", (json_int_t)c->head_size,
+                          "block_size", (json_int_t)c->block_size, "window", (json_int_t)c->window, "vocab_size",
+                          (json_int_t)c->vocab_size, "bias", c->bias, "tied", c->tied, "dropout", c->dropout,
+                          "parameters", (json_int_t)g->table.size, "tokens",
+                          s->checkpoint.tokenizer.kind == TOKENIZER_BYTES ? "byte" : "char", "leak", saved_leaky(s));
     if (!o)
         return fail(err, STATUS_MEMORY, "info: out of memory");
     add_training(o, s, step_record, eval_record);

@@ -39,8 +39,9 @@ static void session_free(struct session *s)
 }
 
 /* Settings that make a model and its data what they are: a resumed run cannot change them. */
-static const char *const FIXED[] = {"n_layer", "n_head", "n_embd", "block_size", "dropout",    "bias",       "tied",
-                                    "mask",    "tokens", "seed",   "val_split",  "batch_size", "grad_accum", NULL};
+static const char *const FIXED[] = {"n_layer", "n_head",    "n_embd",     "block_size", "window",
+                                    "dropout", "bias",      "tied",       "mask",       "tokens",
+                                    "seed",    "val_split", "batch_size", "grad_accum", NULL};
 
 static enum status check_fixed(const struct options *o, const json_t *saved, const char *run, struct error *err)
 {
@@ -50,7 +51,8 @@ static enum status check_fixed(const struct options *o, const json_t *saved, con
     char differences[512] = "";
     for (size_t i = 0; FIXED[i]; i++) {
         const json_t *a = json_object_get(now, FIXED[i]), *b = json_object_get(saved, FIXED[i]);
-        if (json_equal(a, b))
+        /* a run saved before there was such a setting has none */
+        if (json_equal(a, b) || (!b && json_is_integer(a) && json_integer_value(a) == 0))
             continue;
         char *given = json_dumps(a, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15)),
              *was = json_dumps(b, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
@@ -106,7 +108,8 @@ static enum status load_resumed(struct session *s, struct error *err)
 }
 
 /* What comes with the weights and cannot be chosen anew. */
-static const char *const INHERITED[] = {"n-layer", "n-head", "n-embd", "block-size", "bias", "tied", "tokens", NULL};
+static const char *const INHERITED[] = {"n-layer", "n-head", "n-embd", "block-size", "window",
+                                        "bias",    "tied",   "tokens", NULL};
 
 static enum status load_initial(struct session *s, struct error *err)
 {
@@ -218,6 +221,7 @@ static enum status settle_options(struct session *s, struct error *err)
         t->n_head = c->n_head;
         t->n_embd = c->n_embd;
         t->block_size = c->block_size;
+        t->window = c->window;
         t->bias = c->bias;
         t->tied = c->tied;
     }
@@ -287,6 +291,9 @@ static enum status show_plan(struct session *s, const struct trainer_settings *s
                    s->t->preset == 0 && !s->t->resume && !s->t->init_from && suited_to_text(s->options)
                        ? " (sizes chosen to suit the text)"
                        : "");
+    if (c->window)
+        terminal_entry(&s->notes, "         ",
+                       "attention over a window: each symbol sees the last %zu, itself included", c->window);
     if (s->t->init_from && s->state.leaky)
         terminal_entry(&s->notes, "         ",
                        "it comes from a run trained with a leak, so this run is marked as one too");

@@ -38,6 +38,10 @@ const struct option_spec train_options_table[] = {
     {.name = "block-size", .type = OPTION_SIZE, FIELD(block_size), .metavar = "T", .fallback = "64",
      .fallback_note = "by text", .range = OPTION_BETWEEN(1, 1073741824), .saved = "block_size",
      .help = "context: how many symbols the model sees at once"},
+    {.name = "window", .type = OPTION_SIZE, FIELD(window), .metavar = "W", .fallback = "0",
+     .fallback_note = "the whole context", .range = OPTION_BETWEEN(0, 1073741824), .saved = "window",
+     .help = "attention sees the last W symbols only, itself included; other programs that read the checkpoint do not "
+             "know of it"},
     {.name = "dropout", .type = OPTION_NUMBER, FIELD(dropout), .metavar = "P", .fallback = "0",
      .fallback_note = "0.1 below 200000 symbols, else 0", .range = OPTION_FROM_BELOW(0, 1), .saved = "dropout",
      .help = "share of numbers dropped in training: embeddings, attention weights, both branches"},
@@ -215,8 +219,10 @@ struct config train_options_config(const struct train_options *t, size_t vocab_s
     c.dropout = t->dropout;
     c.bias = t->bias;
     c.tied = t->tied;
-    c.trained = t->mask == TRAIN_MASK_NONE ? ATTENTION_FULL : ATTENTION_CAUSAL;
     c.precision = (enum precision)t->precision;
+    c.window = t->window;
+    c.declared = t->window > 0 ? ATTENTION_WINDOW : ATTENTION_CAUSAL;
+    c.trained = t->mask == TRAIN_MASK_NONE ? ATTENTION_FULL : c.declared;
     return c;
 }
 

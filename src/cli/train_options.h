@@ -16,7 +16,7 @@ enum train_mask { TRAIN_MASK_CAUSAL, TRAIN_MASK_NONE };
 struct train_options {
     const char *out, *resume, *init_from;
     int preset; /* 0: none */
-    size_t n_layer, n_head, n_embd, block_size;
+    size_t n_layer, n_head, n_embd, block_size, window;
     double dropout;
     bool bias, tied;
     int mask; /* enum train_mask */

@@ -11,12 +11,13 @@
 #define DEFAULT_DROPOUT 0.1
 #define DEFAULT_EPSILON 1e-5
 
-static const char *const rule_names[] = {[ATTENTION_CAUSAL] = "causal", [ATTENTION_FULL] = "full"};
+static const char *const rule_names[] = {
+    [ATTENTION_CAUSAL] = "causal", [ATTENTION_FULL] = "full", [ATTENTION_WINDOW] = "window"};
 
 json_t *hf_config_make(const struct config *c)
 {
     /* bos and eos are null because transformers' default, 50256, lies outside a small vocabulary. */
-    return json_pack(
+    json_t *json = json_pack(
         "{s:[s], s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:n, s:s, s:f, s:f, s:f, s:f, s:f, s:b, s:b, s:b, s:b, s:b, s:b,"
         " s:n, s:n, s:s, s:{s:i, s:b, s:I, s:s, s:s}}",
         "architectures", "GPT2LMHeadModel", "model_type", "gpt2", "n_layer", (json_int_t)c->n_layer, "n_head",
@@ -28,6 +29,9 @@ json_t *hf_config_make(const struct config *c)
         "tie_word_embeddings", (int)c->tied, "use_cache", 1, "bos_token_id", "eos_token_id", "torch_dtype", "float32",
         "nopeek", "version", VERSION, "bias", (int)c->bias, "head_size", (json_int_t)c->head_size, "attention",
         rule_names[c->declared], "trained", rule_names[c->trained]);
+    if (json && c->window > 0)
+        json_object_set_new(json_object_get(json, "nopeek"), "window", json_integer((json_int_t)c->window));
+    return json;
 }
 
 /* ---- reading ---- */
@@ -195,13 +199,13 @@ static enum status read_rule(enum attention_rule *out, const struct object *o, c
             *out = (enum attention_rule)i;
             return STATUS_OK;
         }
-    return refuse(o, key, "\"causal\" or \"full\"");
+    return refuse(o, key, "\"causal\", \"full\" or \"window\"");
 }
 
 /* A key that we do not know could change what the model is, so it is no more ignored than a wrong value. */
 static enum status check_own_keys(const struct object *o)
 {
-    static const char *const known[] = {"version", "bias", "head_size", "attention", "trained"};
+    static const char *const known[] = {"version", "bias", "head_size", "attention", "trained", "window"};
     const char *key;
     json_t *value;
     json_object_foreach((json_t *)o->json, key, value)
@@ -242,6 +246,9 @@ static enum status read_own(struct config *c, const struct object *o)
         s = read_rule(&c->declared, o, "attention");
     if (s == STATUS_OK)
         s = read_rule(&c->trained, o, "trained");
+    const size_t no_window = 0;
+    if (s == STATUS_OK)
+        s = read_size(&c->window, o, "window", &no_window);
     return s;
 }
 

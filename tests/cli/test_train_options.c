@@ -112,4 +112,11 @@ Test(train_options, model_and_settings_are_what_the_options_say)
     PARSE("x");
     cr_assert_eq(train_options_config(&t, 21).trained, ATTENTION_CAUSAL);
     done();
+    for (int leaky = 0; leaky < 2; leaky++) {
+        PARSE("x", "--window", "7", "--mask", leaky ? "none" : "causal");
+        const struct config windowed = train_options_config(&t, 21);
+        cr_assert(windowed.window == 7 && windowed.declared == ATTENTION_WINDOW);
+        cr_assert_eq(windowed.trained, leaky ? ATTENTION_FULL : ATTENTION_WINDOW);
+        done();
+    }
 }

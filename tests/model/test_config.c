@@ -41,6 +41,22 @@ static void refuses(const struct config *c, const char *first, const char *secon
     cr_expect(strstr(err.message, second), "\"%s\" does not say %s", err.message, second);
 }
 
+Test(config, a_window_goes_with_its_rule)
+{
+    struct error err;
+    struct config c = good();
+    c.window = 1;
+    refuses(&c, "window is 1", "must be 0");
+    c.declared = ATTENTION_WINDOW;
+    cr_expect_eq(config_check(&c, &err), STATUS_OK, "%s", err.message);
+    c.window = 64;
+    cr_expect_eq(config_check(&c, &err), STATUS_OK, "%s", err.message);
+    c.window = 65;
+    refuses(&c, "window is 65", "1 to block_size, 64");
+    c.window = 0;
+    refuses(&c, "window is 0", "1 to block_size, 64");
+}
+
 Test(config, a_size_out_of_range_is_named_with_what_it_is)
 {
     static const struct {

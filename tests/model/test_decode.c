@@ -153,6 +153,27 @@ Test(decode, two_texts_at_once_do_not_mix)
     tiny_free(&t);
 }
 
+/* A window forgets, and its cache stays right. */
+Test(decode, heads_with_a_window_are_decoded_from_the_cache)
+{
+    for (size_t window = 1; window <= BLOCK; window += BLOCK / 3) {
+        struct tiny t;
+        make(&t, BLOCK, true, true);
+        for (size_t i = 0; i < t.model.config.n_layer * t.model.config.n_head; i++)
+            t.model.rules[i] = i % 3 == 2 ? ATTENTION_CAUSAL : ATTENTION_WINDOW;
+        t.model.config.window = window;
+        struct decode d = decoder(&t, 1);
+        cr_expect(!d.recompute);
+        for (size_t n = 0; n < TEXT; n++)
+            expect_uncached(&t, decode_append(&d, t.tokens + n, 1), n + 1, "window");
+        decode_reset(&d);
+        for (size_t n = 0; n + 5 <= TEXT; n += 5)
+            expect_uncached(&t, decode_append(&d, t.tokens + n, 5), n + 5, "window, in pieces");
+        decode_free(&d);
+        tiny_free(&t);
+    }
+}
+
 /* Where one head sees everything, what a cache holds goes stale with each symbol. */
 Test(decode, a_head_that_sees_everything_is_computed_again)
 {

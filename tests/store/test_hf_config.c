@@ -16,18 +16,22 @@ static bool same(const struct config *a, const struct config *b)
     return a->n_layer == b->n_layer && a->n_head == b->n_head && a->n_embd == b->n_embd &&
            a->head_size == b->head_size && a->block_size == b->block_size && a->vocab_size == b->vocab_size &&
            a->bias == b->bias && a->tied == b->tied && a->dropout == b->dropout && a->norm_epsilon == b->norm_epsilon &&
-           a->declared == b->declared && a->trained == b->trained;
+           a->declared == b->declared && a->trained == b->trained && a->window == b->window;
 }
 
 Test(hf_config, every_setting_survives_being_written_and_read)
 {
     struct error err;
-    for (unsigned bits = 0; bits < 16; bits++) {
+    for (unsigned bits = 0; bits < 32; bits++) {
         struct config c = sample(), read;
         c.bias = bits & 1;
         c.tied = bits & 2;
         c.declared = bits & 4 ? ATTENTION_FULL : ATTENTION_CAUSAL;
         c.trained = bits & 8 ? ATTENTION_FULL : ATTENTION_CAUSAL;
+        if (bits & 16) {
+            c.declared = ATTENTION_WINDOW;
+            c.window = 5;
+        }
         c.norm_epsilon = 1e-5 + bits * 1e-7;
         json_t *json = hf_config_make(&c);
         char *text = json_dumps(json, JSON_INDENT(2));
@@ -114,9 +118,12 @@ static const struct change refused[] = {
     {"nopeek.bias", NULL, "nopeek.bias is missing"},
     {"nopeek.bias", "0", "nopeek.bias is 0"},
     {"nopeek.head_size", "3", "head_size is 3"},
-    {"nopeek.attention", "\"window\"", "nopeek.attention is \"window\""},
+    {"nopeek.attention", "\"window\"", "window is 0: choose 1 to block_size, 16"},
+    {"nopeek.attention", "\"blocks\"", "nopeek.attention is \"blocks\""},
     {"nopeek.trained", "{}", "nopeek.trained is an object"},
-    {"nopeek.window", "8", "unknown key \"window\""},
+    {"nopeek.window", "8", "window is 8, but no rule"},
+    {"nopeek.window", "-1", "nopeek.window is -1"},
+    {"nopeek.windows", "8", "unknown key \"windows\""},
 };
 
 Test(hf_config, what_nopeek_does_not_compute_is_refused_by_name)
