@@ -15,7 +15,6 @@ BUILD ?= build
 CFLAGS ?= -O3 -g
 CPPFLAGS ?=
 LDFLAGS ?=
-OPENMP ?= auto
 PKG_CONFIG ?= pkg-config
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -93,7 +92,7 @@ absolute = $(if $(filter /%,$(1)),$(1),$(CURDIR)/$(1))
 ifneq ($(filter-out help clean,$(or $(MAKECMDGOALS),all)),)
 STOP := $(shell CC=$(call quote,$(CC)) FLAGS=$(call quote,$(STD)) CFLAGS=$(call quote,$(CFLAGS)) \
     SANITIZE=$(call quote,$(SANITIZE_FLAGS)) CPPFLAGS=$(call quote,$(CPPFLAGS)) LDFLAGS=$(call quote,$(LDFLAGS)) \
-    OPENMP=$(call quote,$(OPENMP)) PKG_CONFIG=$(call quote,$(PKG_CONFIG)) sh scripts/configure.sh $(BUILD))
+    PKG_CONFIG=$(call quote,$(PKG_CONFIG)) sh scripts/configure.sh $(BUILD))
 ifneq ($(STOP),)
 $(error $(STOP))
 endif
@@ -108,9 +107,9 @@ say = $(if $(V),,@printf '%-4s %s\n' $(1) $@; )
 
 # Other people's headers are system headers: their warnings are theirs.
 system = $(patsubst -I%,-isystem%,$(1))
-COMPILE := $(CC) $(CFLAGS) $(STD) $(WARN) $(SANITIZE_FLAGS) $(OPENMP_CFLAGS) -Isrc $(call system,$(LIB_CPPFLAGS)) $(CPPFLAGS) -UNDEBUG
+COMPILE := $(CC) $(CFLAGS) $(STD) $(WARN) $(SANITIZE_FLAGS) -Isrc $(call system,$(LIB_CPPFLAGS)) $(CPPFLAGS) -UNDEBUG
 LINK := $(CC) $(CFLAGS) $(SANITIZE_FLAGS) $(LDFLAGS)
-LIBS := $(OPENMP_LIBS) $(LIB_LIBS) -lm
+LIBS := $(LIB_LIBS) -lm -lpthread -ldl
 # Tests know where the program and the source tree are: whole paths, as C strings.
 COMPILE_TEST = $(COMPILE) -Itests $(call system,$(TEST_CPPFLAGS)) \
     -DNOPEEK_BINARY=$(call c_string,$(call absolute,$(PROGRAM))) -DNOPEEK_SOURCE=$(call c_string,$(CURDIR))
@@ -198,7 +197,7 @@ lint-format:
 	$(call need_tool,$(CLANG_FORMAT))@find src tests -name '*.[ch]' -print0 | xargs -0 $(CLANG_FORMAT) --dry-run -Werror
 lint-tidy: $(BUILD)/config.mk
 	$(call need_tool,$(CLANG_TIDY))@CLANG_TIDY=$(CLANG_TIDY) sh scripts/check_tidy.sh $(SRC) $(CLI) -- \
-	    $(STD) $(WARN) $(OPENMP_CFLAGS) -Isrc $(call system,$(LIB_CPPFLAGS)) $(CPPFLAGS)
+	    $(STD) $(WARN) -Isrc $(call system,$(LIB_CPPFLAGS)) $(CPPFLAGS)
 lint-scripts:
 	$(call need_tool,shellcheck)@shellcheck scripts/*.sh .ci/run
 
@@ -224,7 +223,7 @@ help:
 	@echo "make ubsan      all tests under UndefinedBehaviorSanitizer"
 	@echo "make install    to PREFIX (/usr/local), under DESTDIR for packagers"
 	@echo "make clean      remove $(BUILD)"
-	@echo "Set CC=clang, CFLAGS='-O2 -g', OPENMP=no, BUILD=folder to build otherwise."
+	@echo "Set CC=clang, CFLAGS='-O2 -g', BUILD=folder to build otherwise."
 	@echo "V=1 shows every command."
 
 -include $(patsubst %.o,%.d,$(sort $(CLI_OBJ) $(FLOAT_OBJ) $(DOUBLE_OBJ) $(FLOAT_TEST_OBJ) $(DOUBLE_TEST_OBJ)))

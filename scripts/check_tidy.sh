@@ -12,15 +12,6 @@ while [ $# -gt 0 ] && [ "$1" != -- ]; do
 done >"$work/files"
 [ $# -gt 0 ] && shift
 
-# The build's compiler may have an OpenMP header that clang lacks; then its part of base/team goes unread.
-printf '#include <omp.h>\n' >"$work/probe.c"
-if ! "$tidy" --quiet --checks='-*,misc-redundant-expression' "$work/probe.c" -- "$@" >/dev/null 2>&1; then
-    for flag; do
-        shift
-        case $flag in -fopenmp | -Xpreprocessor) ;; *) set -- "$@" "$flag" ;; esac
-    done
-fi
-
 cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 # Its count of suppressed warnings goes to stderr, and is shown only when something is wrong.
 if ! xargs -P "$cores" -I '{}' "$tidy" --quiet '{}' -- "$@" <"$work/files" >"$work/out" 2>"$work/errors"; then

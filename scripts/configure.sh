@@ -1,14 +1,13 @@
 #!/bin/sh
-# Finds the libraries and the compiler's OpenMP, and writes what it found to BUILD/config.mk, which make
+# Finds the libraries, and writes what it found to BUILD/config.mk, which make
 # includes and on which every object depends. The file is rewritten only when something changed: that
 # rebuilds everything. Make runs this at every start; when nothing changed it takes a few hundredths of
 # a second.
 #
 #     configure.sh BUILD      environment: CC FLAGS CFLAGS SANITIZE CPPFLAGS LDFLAGS (words of a command
-#                             line), OPENMP (auto, no, or flags), PKG_CONFIG
+#                             line), PKG_CONFIG
 #
-# What stops the build is printed to stdout as one line, which make turns into its error message; what a
-# person may want to know goes to stderr, once.
+# What stops the build is printed to stdout as one line, which make turns into its error message.
 
 # Flags are words on purpose, in the whole file.
 # shellcheck disable=SC2086
@@ -20,7 +19,6 @@ CFLAGS=${CFLAGS:-}
 SANITIZE=${SANITIZE:-}
 CPPFLAGS=${CPPFLAGS:-}
 LDFLAGS=${LDFLAGS:-}
-OPENMP=${OPENMP:-auto}
 pkg_config=${PKG_CONFIG:-pkg-config}
 command -v "$pkg_config" >/dev/null 2>&1 || pkg_config=false
 
@@ -39,31 +37,13 @@ links() { # links SOURCE FLAGS...
     $CC $FLAGS $CFLAGS $SANITIZE $CPPFLAGS $LDFLAGS -o "$work/probe" "$work/probe.c" "$@" >"$work/log" 2>&1
 }
 
-# The OpenMP runtimes that a program would load, itself or through its libraries, on one line. OpenBLAS
-# may be built on one: two in one process are two pools of threads, and some abort when they meet.
-runtimes() { # runtimes PROGRAM
-    if command -v ldd >/dev/null 2>&1; then
-        ldd "$1" 2>/dev/null
-    elif command -v otool >/dev/null 2>&1; then
-        otool -L "$1"
-        otool -L "$1" | awk '/openblas/ { print $1 }' | while read -r dylib; do otool -L "$dylib"; done
-    fi | awk '{
-        n = split($0, part, "[ \t/]+")
-        for (i = 1; i <= n; i++)
-            if (match(part[i], /^lib(gomp|omp|iomp5?)[-.]/))
-                seen[substr(part[i], 1, RLENGTH - 1)] = 1
-    }
-    END { for (name in seen) printf "%s ", name }'
-}
-
 # Everything that the answers depend on, short of asking the compiler again.
 key() {
     $CC --version 2>&1 | head -n 1
-    echo "$CC | $FLAGS | $CFLAGS | $SANITIZE | $CPPFLAGS | $LDFLAGS | $OPENMP | $pkg_config | $PATH"
+    echo "$CC | $FLAGS | $CFLAGS | $SANITIZE | $CPPFLAGS | $LDFLAGS | $pkg_config | $PATH"
     for package in openblas jansson libutf8proc libxxhash criterion; do
         $pkg_config --cflags --libs "$package" 2>/dev/null
     done
-    if [ -e "$build/probe" ]; then runtimes "$build/probe"; fi
 }
 if [ -e "$build/config.mk" ] && key >"$work/key" && cmp -s "$work/key" "$build/config.key"; then
     exit 0
@@ -152,51 +132,6 @@ if [ -n "$missing" ]; then
     test_missing='not found: Criterion, in which the tests are written; run scripts/setup.sh, which on Debian and Ubuntu installs libcriterion-dev, and elsewhere names the package'
 fi
 
-# OpenMP: the compiler's own, else Homebrew's libomp for Apple's clang, else none: base/team then has
-# one lane.
-program='
-#include <cblas.h>
-#include <omp.h>
-int main(void) { float x[1] = {0}; int n = 0;
-#pragma omp parallel num_threads(2)
-n = omp_get_num_threads();
-return n < 1 || cblas_sdot(1, x, 1, x, 1) > 0; }'
-openmp_cflags=
-openmp_libs=
-note=
-if [ "$OPENMP" = no ]; then
-    openmp='none (OPENMP=no)'
-else
-    if [ "$OPENMP" != auto ]; then
-        openmp_cflags=$OPENMP
-        openmp_libs=$OPENMP
-    elif links "$program" -fopenmp $lib_cppflags $lib_libs; then
-        openmp_cflags=-fopenmp
-        openmp_libs=-fopenmp
-    elif command -v brew >/dev/null 2>&1 && prefix=$(brew --prefix libomp 2>/dev/null) && [ -d "$prefix/include" ]; then
-        openmp_cflags="-Xpreprocessor -fopenmp -I$prefix/include"
-        openmp_libs="-L$prefix/lib -lomp"
-    fi
-    if [ -n "$openmp_cflags" ] && links "$program" $openmp_cflags $lib_cppflags $openmp_libs $lib_libs; then
-        openmp=$(runtimes "$work/probe")
-        openmp=${openmp% }
-        mv "$work/probe" "$build/probe"
-        case $openmp in
-        *' '*)
-            note="built without OpenMP, so on one thread outside OpenBLAS: $CC and this OpenBLAS would load two OpenMP runtimes ($openmp); for more threads use make CC=gcc, or OpenBLAS's pthread build"
-            openmp="none: $openmp would meet"
-            openmp_cflags=
-            openmp_libs=
-            ;;
-        esac
-    else
-        note="built without OpenMP, so on one thread outside OpenBLAS: $CC has none (gcc brings its own; for clang install libomp-dev, or Homebrew's libomp)"
-        openmp='none: the compiler has none'
-        openmp_cflags=
-        openmp_libs=
-    fi
-fi
-
 value() { # as make reads it back
     printf '%s' "$1" | tr '\n' ' ' | sed -e 's/\$/$$/g' -e 's/#/\\#/g'
 }
@@ -204,15 +139,11 @@ value() { # as make reads it back
     echo '# Written by scripts/configure.sh; make writes it anew.'
     echo "# compiler: $($CC --version 2>/dev/null | head -n 1)"
     echo "# flags: $(value "$CC | $FLAGS | $CFLAGS | $SANITIZE | $CPPFLAGS | $LDFLAGS")"
-    echo "# OpenMP: $openmp"
     echo "LIB_CPPFLAGS := $(value "$lib_cppflags")"
     echo "LIB_LIBS := $(value "$lib_libs")"
-    echo "OPENMP_CFLAGS := $(value "$openmp_cflags")"
-    echo "OPENMP_LIBS := $(value "$openmp_libs")"
 } >"$work/config.mk"
 if ! cmp -s "$work/config.mk" "$build/config.mk"; then
     mv "$work/config.mk" "$build/config.mk"
-    if [ -n "$note" ]; then echo "nopeek: $note" >&2; fi
 fi
 
 # Criterion's answers stand apart: installing it must not rebuild the program.
@@ -226,5 +157,5 @@ cmp -s "$work/config-test.mk" "$build/config-test.mk" || mv "$work/config-test.m
 
 # An answer of "none" is asked again next time: it may have been installed since.
 rm -f "$build/config.key"
-if [ -z "$test_missing$note" ]; then key >"$build/config.key"; fi
+if [ -z "$test_missing" ]; then key >"$build/config.key"; fi
 exit 0

@@ -27,8 +27,6 @@ address="$common:detect_stack_use_after_return=1:strict_string_checks=1:check_in
 # LeakSanitizer is on by itself where it exists; asking for it elsewhere is an error there.
 case $(uname -s) in Linux) address="$address:detect_leaks=1" ;; esac
 export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}$address"
-suppressions=$(cd "$(dirname "$0")/../tests/support" && pwd)/leaks.supp
-export LSAN_OPTIONS="${LSAN_OPTIONS:+$LSAN_OPTIONS:}suppressions=$q$suppressions$q:print_suppressions=0"
 export UBSAN_OPTIONS="${UBSAN_OPTIONS:+$UBSAN_OPTIONS:}$common"
 
 sh "$(dirname "$0")/run_tests.sh" "$filter" "$@"

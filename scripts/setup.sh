@@ -8,7 +8,7 @@ set -eu
 
 build='gcc libc6-dev make pkg-config libopenblas-dev libjansson-dev libutf8proc-dev libxxhash-dev'
 tests='libcriterion-dev'
-lint='clang clang-format clang-tidy libomp-dev shellcheck'
+lint='clang clang-format clang-tidy shellcheck'
 
 usage='usage: scripts/setup.sh [--lint]    --lint: also what make lint and CC=clang need'
 with_lint=no
@@ -45,20 +45,20 @@ criterion_source='make test needs Criterion too: a package of that name, or http
 
 if ! have apt-get || ! have dpkg-query; then
     if have brew; then
-        elsewhere 'brew install openblas libomp jansson utf8proc xxhash criterion pkgconf' \
+        elsewhere 'brew install openblas jansson utf8proc xxhash criterion pkgconf' \
             'brew install clang-format llvm shellcheck'
     elif have dnf; then
         elsewhere 'dnf install gcc make pkgconf-pkg-config openblas-devel jansson-devel utf8proc-devel xxhash-devel' \
-            'dnf install clang clang-tools-extra libomp-devel ShellCheck' "$criterion_source"
+            'dnf install clang clang-tools-extra ShellCheck' "$criterion_source"
     elif have pacman; then
         elsewhere 'pacman -S gcc make pkgconf openblas jansson libutf8proc xxhash criterion' \
-            'pacman -S clang openmp shellcheck'
+            'pacman -S clang shellcheck'
     elif have apk; then
         elsewhere 'apk add gcc musl-dev make pkgconf openblas-dev jansson-dev utf8proc-dev xxhash-dev' \
-            'apk add clang clang-extra-tools openmp-dev shellcheck' "$criterion_source"
+            'apk add clang clang-extra-tools shellcheck' "$criterion_source"
     elif have zypper; then
         elsewhere 'zypper install gcc make pkgconf openblas-devel libjansson-devel utf8proc-devel xxhash-devel' \
-            'zypper install clang clang-tools libomp-devel ShellCheck' "$criterion_source"
+            'zypper install clang clang-tools ShellCheck' "$criterion_source"
     else
         elsewhere 'a C compiler, make, pkg-config, OpenBLAS, jansson, utf8proc, xxHash, all with their headers' \
             'clang, clang-format, clang-tidy, shellcheck' "$criterion_source"

@@ -2,18 +2,24 @@
  * each does its own share of every operation (lane_span), and a barrier stands wherever one lane reads
  * what another wrote. The division is static, so results depend on the number of lanes only.
  *
- * The only place in nopeek that knows OpenMP; without OpenMP a team has one lane. */
+ * Threads are POSIX threads of our own: kept in a pool, awake for a few microseconds after their work and then asleep,
+ * so that other programs get the core. */
 #ifndef BASE_TEAM_H
 #define BASE_TEAM_H
 
 #include <stddef.h>
 
 #include "base/isa.h"
+#include "base/status.h"
+
+/* Threads that wait for work. */
+struct team_pool;
 
 /* Who computes: so many threads, with the kernels of one instruction set. */
 struct team {
     int threads;
     enum isa isa;
+    struct team_pool *pool; /* NULL: threads are made anew for each call, which is slow, and for tests */
 };
 
 /* One lane of a running team: who I am among how many. */
@@ -36,25 +42,21 @@ struct span {
  * but the last is a multiple of grain. grain > 0 (asserted). */
 struct span lane_span(const struct lane *lane, size_t n, size_t grain);
 
-/* Waits for every lane of the team: a few microseconds awake, then asleep, so that other programs get the core. All
- * lanes must call it the same number of times. */
+/* Waits for every lane of the team: a few microseconds awake, then asleep. All lanes must call it the same number of
+ * times. */
 void lane_barrier(const struct lane *lane);
 
-/* Runs work(lane, context) once per lane, on team.threads threads at once; returns when all are done.
- * At least one thread (asserted). Without OpenMP the one lane has count 1, and OpenMP's own limits (OMP_THREAD_LIMIT)
- * are kept: see team_lanes. Not to be nested. */
+/* A pool for teams of up to `threads` (1 .. 65536, asserted), the caller's own thread being one. STATUS_MEMORY when the
+ * system gives no more threads; *pool is NULL then. Free it before the process ends. */
+enum status team_pool_create(struct team_pool **pool, int threads, struct error *err);
+void team_pool_free(struct team_pool *pool);
+
+/* Runs work(lane, context) once per lane, on team.threads threads at once, the caller's being lane 0; returns when all
+ * are done. At least one thread, and no more than the pool has (asserted). Not to be nested, and a pool is used by one
+ * thread at a time. */
 void team_run(struct team team, void (*work)(const struct lane *lane, void *context), void *context);
-
-/* Lets the threads that wait for more work go: for the end of a program, so that nothing is left held. */
-void team_end(void);
-
-/* How many lanes a team of so many threads really runs. */
-int team_lanes(int threads);
 
 /* Cores this process may use: affinity mask and cgroup quota are respected. At least 1. */
 int team_cores(void);
-
-/* "OpenMP 201511" or "none (built without OpenMP)". */
-const char *team_runtime(void);
 
 #endif

@@ -28,7 +28,7 @@ static void print_library(FILE *out, const char *config)
 void bench_view_machine(FILE *out, struct team team)
 {
     char name[MACHINE_NAME_SIZE];
-    fprintf(out, "machine     %.50s, %d of %d core%s\n", machine_name(name), team_lanes(team.threads), team_cores(),
+    fprintf(out, "machine     %.50s, %d of %d core%s\n", machine_name(name), team.threads, team_cores(),
             team_cores() == 1 ? "" : "s");
     fputs("products    ", out);
     print_library(out, gemm_library());
@@ -221,9 +221,8 @@ json_t *bench_view_shape_json(const char *name, const struct bench *b, const str
 json_t *bench_view_attention_json(const struct bench_attention results[BENCH_ATTENTION_KERNELS],
                                   const struct bench_attention_options *o)
 {
-    json_t *object =
-        json_pack("{s:I, s:I, s:I, s:I, s:i}", "T", (json_int_t)o->T, "batch_size", (json_int_t)o->B, "heads",
-                  (json_int_t)o->H, "head_size", (json_int_t)o->hs, "threads", team_lanes(o->team.threads));
+    json_t *object = json_pack("{s:I, s:I, s:I, s:I, s:i}", "T", (json_int_t)o->T, "batch_size", (json_int_t)o->B,
+                               "heads", (json_int_t)o->H, "head_size", (json_int_t)o->hs, "threads", o->team.threads);
     for (size_t k = 0; object && k < BENCH_ATTENTION_KERNELS; k++) {
         const struct bench_attention *r = &results[k];
         const double both = r->forward + r->backward;

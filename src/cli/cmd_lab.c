@@ -166,7 +166,7 @@ static enum status run_detectors(const struct settings *s, struct error *err)
     const struct recall_options o = {.trials = s->trials,
                                      .correct = s->configurations,
                                      .seed = s->seed,
-                                     .best = compute_isa(),
+                                     .team = compute_team(2),
                                      .only = s->fault,
                                      .progress = progress,
                                      .context = &view};

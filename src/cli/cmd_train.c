@@ -306,9 +306,8 @@ static enum status show_plan(struct session *s, const struct trainer_settings *s
                    settings->schedule.lr, settings->schedule.min_lr, c->dropout);
     if (s->t->resume)
         terminal_entry(&s->notes, "         ", "going on after step %zu", s->state.step);
-    terminal_entry(&s->notes, "machine  ", "%d thread%s (%s); matrix products: %s (%s build), one thread each",
-                   team_lanes(settings->team.threads), team_lanes(settings->team.threads) == 1 ? "" : "s",
-                   team_runtime(), gemm_library(), gemm_threading());
+    terminal_entry(&s->notes, "machine  ", "%d thread%s; matrix products: %s (%s build), one thread each",
+                   settings->team.threads, settings->team.threads == 1 ? "" : "s", gemm_library(), gemm_threading());
     terminal_entry(&s->notes, "memory   ", "%s to be taken, beside %s of text and %s of weights", human_bytes(a, bytes),
                    human_bytes(b, s->data.count * s->data.width),
                    human_bytes(d, s->from.model.table.size * sizeof(real)));

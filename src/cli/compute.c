@@ -1,5 +1,6 @@
 #include "cli/compute.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "kernels/x86/cpu.h"
@@ -30,7 +31,29 @@ enum isa compute_isa(void)
     return isa;
 }
 
+/* One pool for all commands: made when it is first needed, and again when a larger one is. */
+static struct team_pool *pool;
+static int pool_threads;
+
+void compute_end(void)
+{
+    team_pool_free(pool);
+    pool = NULL;
+    pool_threads = 0;
+}
+
 struct team compute_team(size_t threads)
 {
-    return (struct team){threads ? (int)threads : team_cores(), compute_isa()};
+    const int wanted = threads ? (int)threads : team_cores();
+    struct error err;
+    if (wanted > 1 && wanted > pool_threads) {
+        compute_end();
+        for (pool_threads = wanted; pool_threads > 1; pool_threads /= 2) {
+            if (team_pool_create(&pool, pool_threads, &err) == STATUS_OK)
+                break;
+            fprintf(stderr, "note: %s: trying with %d\n", err.message, pool_threads / 2);
+        }
+    }
+    const int lanes = wanted < pool_threads ? wanted : pool_threads;
+    return (struct team){lanes > 1 ? lanes : 1, compute_isa(), pool};
 }

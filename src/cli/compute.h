@@ -16,7 +16,9 @@ enum status compute_check(struct error *err);
 /* The set that kernels use: NOPEEK_ISA's, or the best there is. */
 enum isa compute_isa(void);
 
-/* So many threads (0: one for each core this process may use), with the kernels of compute_isa. */
+/* So many threads (0: one for each core this process may use), with the kernels of compute_isa. Where the system gives
+ * fewer the team is of those, and stderr says so. The threads are kept until compute_end. */
 struct team compute_team(size_t threads);
+void compute_end(void);
 
 #endif

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/team.h"
 #include "cli/command.h"
 #include "cli/compute.h"
 #include "cli/help.h"
@@ -132,6 +131,6 @@ int main(int argc, char **argv)
     if (!c)
         return status;
     status = run(c, argc - 1, argv + 1);
-    team_end();
+    compute_end();
     return finish(status);
 }

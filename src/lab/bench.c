@@ -238,7 +238,7 @@ static enum status training_round(struct rig *r, struct error *err)
     if (!s)
         s = detailed_bout(r, err);
     if (!s && r->b->threads > 1)
-        s = bout(r, &r->times[ONE_THREAD], (struct team){1, r->o->team.isa}, false, err);
+        s = bout(r, &r->times[ONE_THREAD], (struct team){.threads = 1, .isa = r->o->team.isa}, false, err);
     return s;
 }
 
@@ -265,7 +265,7 @@ static enum status prepare(struct rig *r, struct error *err)
         return s;
     params_init(r->model.params, &r->model.table, &o->config, SEED);
     r->b->parameters = r->model.table.size;
-    r->b->threads = team_lanes(o->team.threads);
+    r->b->threads = o->team.threads;
     s = make_timings(r, err);
     if (!s && o->steps) {
         s = make_training(r, err);

@@ -79,7 +79,7 @@ static void layout(struct field *f, struct arena *a, struct team team)
     f->rows.entropy = arena_take(a, rows, sizeof(real));
     f->rows.max_score = arena_take(a, rows, sizeof(real));
     f->kept = arena_take(a, kept, sizeof(real));
-    f->scratch = arena_take(a, (size_t)team_lanes(team.threads) * scratch, sizeof(real));
+    f->scratch = arena_take(a, (size_t)team.threads * scratch, sizeof(real));
 }
 
 /* Sizes whose products, in bytes, fit: the largest are the reference's weights. */
@@ -186,7 +186,7 @@ enum status bench_attention_run(struct bench_attention out[BENCH_ATTENTION_KERNE
     if (!s)
         s = measure(t, &f, o, err);
     for (size_t k = 0; k < BENCH_ATTENTION_KERNELS; k++) {
-        const size_t lanes = (size_t)team_lanes(o->team.threads);
+        const size_t lanes = (size_t)o->team.threads;
         if (!s)
             out[k] = (struct bench_attention){
                 .name = kernels[k].name,

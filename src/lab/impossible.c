@@ -55,7 +55,7 @@ enum status impossible_run(struct impossible *r, const struct catalogue_entry *e
     if (s)
         return s;
     g.attention_tile = CONTEXT / 2; /* several tiles */
-    s = work_create(&w, &c, BATCH, CONTEXT, true, (struct team){1, isa}, err);
+    s = work_create(&w, &c, BATCH, CONTEXT, true, (struct team){.threads = 1, .isa = isa}, err);
     if (!s) {
         s = work_keep_weights(&w, &c, err);
         if (s)

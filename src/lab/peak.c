@@ -9,7 +9,7 @@
 
 static void layout(struct peak *p)
 {
-    const size_t lanes = (size_t)team_lanes(p->team.threads), square = p->n * p->n;
+    const size_t lanes = (size_t)p->team.threads, square = p->n * p->n;
     p->a = arena_take(&p->arena, lanes * square, sizeof *p->a);
     p->b = arena_take(&p->arena, lanes * square, sizeof *p->b);
     p->c = arena_take(&p->arena, lanes * square, sizeof *p->c);
@@ -79,7 +79,7 @@ static double rate(struct peak *p, void (*multiply)(const struct lane *lane, voi
 {
     const double start = clock_seconds(), n = (double)p->n;
     team_run(p->team, multiply, p);
-    return 2 * n * n * n * team_lanes(p->team.threads) / (clock_seconds() - start);
+    return 2 * n * n * n * p->team.threads / (clock_seconds() - start);
 }
 
 double peak_measure(struct peak *p)

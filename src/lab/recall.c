@@ -111,7 +111,7 @@ static enum status try_fault(struct job *j, struct recall_fault *f, uint64_t see
                                        .crosses = e->needs_tiles,
                                        .trained = trained};
     struct specimen m;
-    enum status s = specimen_make(&m, &need, &j->text, seed, j->o->best, err);
+    enum status s = specimen_make(&m, &need, &j->text, seed, j->o->team, err);
     if (s)
         return s;
     const struct rng_site site = {.seed = seed, .purpose = RNG_CHECK, .head = 22};
@@ -147,7 +147,7 @@ static enum status try_learning(struct job *j, struct recall_fault *f, struct er
     enum status s = STATUS_OK;
     for (size_t k = 0; !s && f->entry->trains && k < LEARNING_TRIALS; k++) {
         struct impossible r;
-        s = impossible_run(&r, f->entry, j->o->seed + k, j->o->best, err);
+        s = impossible_run(&r, f->entry, j->o->seed + k, j->o->team.isa, err);
         if (s == STATUS_NONFINITE) { /* training with some faults goes wrong before it tells anything */
             s = STATUS_OK;
             continue;
@@ -162,7 +162,7 @@ static enum status try_correct(struct job *j, uint64_t seed, bool trained, struc
 {
     const struct specimen_need need = {.trained = trained};
     struct specimen m;
-    enum status s = specimen_make(&m, &need, &j->text, seed, j->o->best, err);
+    enum status s = specimen_make(&m, &need, &j->text, seed, j->o->team, err);
     if (s)
         return s;
     s = ask(j, &m, seed, err);

@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/isa.h"
 #include "base/status.h"
+#include "base/team.h"
 #include "diag/catalogue.h"
 #include "diag/detect.h"
 
@@ -38,7 +38,7 @@ struct recall_options {
     size_t trials;  /* models per fault */
     size_t correct; /* correct models */
     uint64_t seed;
-    enum isa best;    /* models compute with any kernels up to these */
+    struct team team; /* models compute on one or two of its threads, with any kernels up to its own */
     const char *only; /* one fault alone; NULL: all */
     /* After each model. True stops with STATUS_INTERRUPTED. NULL: never asked. */
     bool (*progress)(void *context, size_t done, size_t total);

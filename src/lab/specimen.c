@@ -142,7 +142,7 @@ static enum status draw_weights(struct specimen *s, const struct specimen_need *
 }
 
 enum status specimen_make(struct specimen *s, const struct specimen_need *need, const struct specimen_text *text,
-                          uint64_t seed, enum isa best, struct error *err)
+                          uint64_t seed, struct team most, struct error *err)
 {
     struct draws d = {.site = {.seed = seed, .purpose = RNG_CHECK, .head = 20}},
                  kernel = {.site = {.seed = seed, .purpose = RNG_CHECK, .head = 24}};
@@ -159,8 +159,9 @@ enum status specimen_make(struct specimen *s, const struct specimen_need *need, 
         c.declared = c.trained = ATTENTION_WINDOW;
     }
     const size_t B = at_least(need->trained ? 4 : 1 + below(&d, 4), need->least_batch);
-    const int threads = below(&d, 8) == 0 ? 2 : 1;
-    const struct team team = {threads, (enum isa)below(&d, (size_t)best + 1)};
+    struct team team = most;
+    team.threads = below(&d, 8) == 0 && most.threads > 1 ? 2 : 1;
+    team.isa = (enum isa)below(&d, (size_t)most.isa + 1);
     c.precision = below(&d, 4) == 0 ? PRECISION_BF16 : PRECISION_FP32;
     enum status status = gpt_create(&s->model, &c, err);
     if (!status)

@@ -39,10 +39,10 @@ struct specimen {
 };
 
 /* Everything is drawn by seed: layers, heads, channels, a ragged context, vocabulary, batch, biases, dropout, threads,
- * a window for one in four, the attention's tile, kernels up to `best`, bf16 for one in four, and weights fresh from init, rough, or with scores in the thousands.
- * STATUS_MEMORY. Free with specimen_free. */
+ * a window for one in four, the attention's tile, kernels up to those of `most`, bf16 for one in four, and weights
+ * fresh from init, rough, or with scores in the thousands. STATUS_MEMORY. Free with specimen_free. */
 enum status specimen_make(struct specimen *s, const struct specimen_need *need, const struct specimen_text *text,
-                          uint64_t seed, enum isa best, struct error *err);
+                          uint64_t seed, struct team most, struct error *err);
 void specimen_free(struct specimen *s);
 
 #endif

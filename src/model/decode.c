@@ -107,7 +107,7 @@ const real *decode_append(struct decode *d, const uint32_t *tokens, size_t n)
     set_past(d, past);
     struct call call = {d, past, d->length - past};
     /* A row or two is not worth waking a team for. */
-    const struct team few = {1, d->work.team.isa};
+    const struct team few = {.threads = 1, .isa = d->work.team.isa};
     team_run(call.n < 16 ? few : d->work.team, append_lane, &call);
     return d->work.logits;
 }

@@ -51,7 +51,7 @@ static void place_bf16(struct work *w, const struct config *c, struct arena *a)
     size_t shared;
     linear_room_sizes(&w->room.lane_words, &shared, w->B * w->T, widest, 4 * C);
     a->overflow |= shared == 0;
-    w->room.lanes = arena_take(a, (size_t)team_lanes(w->team.threads) * w->room.lane_words, sizeof *w->room.lanes);
+    w->room.lanes = arena_take(a, (size_t)w->team.threads * w->room.lane_words, sizeof *w->room.lanes);
     w->room.shared = arena_take(a, shared, sizeof *w->room.shared);
     for (size_t k = 0; k < 2; k++)
         w->packed[k] = (struct block_packed){take_packed(a, C, 3 * C), take_packed(a, C, C), take_packed(a, C, 4 * C),
@@ -85,7 +85,7 @@ static void layout(struct work *w, const struct config *c)
     w->logits = take(a, B, T, c->vocab_size, 1);
     w->loss = take(a, B, T, 1, 1);
     const struct attention_shape shape = attention_of(c, B, T);
-    w->scratch = take(a, attention_scratch(&shape, team_lanes(w->team.threads)), 1, 1, 1);
+    w->scratch = take(a, attention_scratch(&shape, w->team.threads), 1, 1, 1);
     if (c->precision == PRECISION_BF16)
         place_bf16(w, c, a);
     if (w->training) {
@@ -146,7 +146,7 @@ static void layout_weights(struct work *w, const struct config *c)
 {
     struct arena *a = &w->weights;
     const struct attention_shape shape = attention_of(c, w->B, w->T);
-    w->ref_scratch = take(a, (size_t)team_lanes(w->team.threads), attention_ref_scratch(&shape), 1, 1);
+    w->ref_scratch = take(a, (size_t)w->team.threads, attention_ref_scratch(&shape), 1, 1);
     real *weights = NULL;
     for (size_t layer = 0; layer < c->n_layer; layer++) {
         if (layer == 0 || w->training)

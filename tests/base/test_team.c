@@ -1,6 +1,7 @@
 #include <criterion/criterion.h>
 #include <signal.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/team.h"
 
@@ -66,8 +67,8 @@ Test(team, every_lane_runs_once_and_the_shares_fill_the_whole)
 {
     for (int threads = 1; threads <= MOST; threads++) {
         struct tally t = {0};
-        team_run((struct team){threads, ISA_PORTABLE}, mark, &t);
-        const int lanes = team_lanes(threads);
+        team_run((struct team){threads, ISA_PORTABLE, NULL}, mark, &t);
+        const int lanes = threads;
         for (int i = 0; i < MOST; i++) {
             cr_assert_eq(t.runs[i], i < lanes, "lane %d of %d ran %d times", i, lanes, t.runs[i]);
             cr_assert_eq(t.count[i], i < lanes ? lanes : 0);
@@ -99,38 +100,88 @@ Test(team, a_barrier_shows_each_lane_what_the_others_wrote)
 {
     for (int threads = 2; threads <= MOST; threads++) {
         struct tally t = {0};
-        team_run((struct team){threads, ISA_PORTABLE}, write_then_read, &t);
+        team_run((struct team){threads, ISA_PORTABLE, NULL}, write_then_read, &t);
         for (int i = 0; i < MOST; i++)
             cr_assert_eq(t.sum[i], 0, "lane %d saw %d unfinished rounds", i, t.sum[i]);
     }
 }
 
-Test(team, threads_that_were_let_go_come_again)
+Test(team, a_pool_serves_teams_of_every_size_again_and_again)
 {
-    for (int round = 0; round < 3; round++) {
+    struct team_pool *pool;
+    struct error err;
+    cr_assert_eq(team_pool_create(&pool, MOST, &err), STATUS_OK, "%s", err.message);
+    for (int round = 0; round < 300; round++) {
+        const int threads = 1 + (round * 7 + round / 3) % MOST;
         struct tally t = {0};
-        team_run((struct team){3, ISA_PORTABLE}, write_then_read, &t);
-        team_end();
-        for (int i = 0; i < 3; i++)
-            cr_assert_eq(t.sum[i], 0);
+        team_run((struct team){threads, ISA_PORTABLE, pool}, mark, &t);
+        for (int i = 0; i < MOST; i++)
+            cr_assert_eq(t.runs[i], i < threads, "round %d: lane %d of %d ran %d times", round, i, threads, t.runs[i]);
+        for (int i = 0; i < SLOTS; i++)
+            cr_assert_eq(t.slot[i], 1);
     }
+    for (int round = 0; round < 20; round++) {
+        struct tally t = {0};
+        team_run((struct team){2 + round % (MOST - 1), ISA_PORTABLE, pool}, write_then_read, &t);
+        for (int i = 0; i < MOST; i++)
+            cr_assert_eq(t.sum[i], 0, "lane %d saw %d unfinished rounds", i, t.sum[i]);
+    }
+    team_pool_free(pool);
+    team_pool_free(NULL);
+}
+
+/* Long enough for everyone to fall asleep, between jobs and at a barrier. */
+static void come_late(const struct lane *lane, void *context)
+{
+    const struct timespec nap = {.tv_nsec = 20000000};
+    if (lane->index == *(int *)context)
+        nanosleep(&nap, NULL);
+    lane_barrier(lane);
+}
+
+Test(team, who_sleeps_is_woken)
+{
+    struct team_pool *pool;
+    struct error err;
+    cr_assert_eq(team_pool_create(&pool, 3, &err), STATUS_OK, "%s", err.message);
+    for (int late = 0; late < 3; late++) {
+        const struct timespec nap = {.tv_nsec = 20000000};
+        team_run((struct team){3, ISA_PORTABLE, pool}, come_late, &late);
+        nanosleep(&nap, NULL);
+    }
+    team_pool_free(pool);
+}
+
+static void note_isa(const struct lane *lane, void *context)
+{
+    ((enum isa *)context)[lane->index] = lane->isa;
+}
+
+Test(team, lanes_have_the_instruction_set_of_their_team)
+{
+    enum isa seen[3] = {ISA_PORTABLE};
+    team_run((struct team){3, ISA_AVX512, NULL}, note_isa, seen);
+    cr_assert(seen[0] == ISA_AVX512 && seen[1] == ISA_AVX512 && seen[2] == ISA_AVX512);
+    team_run((struct team){1, ISA_AVX2, NULL}, note_isa, seen);
+    cr_assert_eq(seen[0], ISA_AVX2);
+}
+
+Test(team, a_team_larger_than_its_pool_is_a_bug_caught, .signal = SIGABRT)
+{
+    struct team_pool *pool;
+    struct error err;
+    struct tally t = {0};
+    cr_assert_eq(team_pool_create(&pool, 2, &err), STATUS_OK);
+    team_run((struct team){3, ISA_PORTABLE, pool}, mark, &t);
 }
 
 Test(team, no_threads_is_a_bug_caught, .signal = SIGABRT)
 {
     struct tally t = {0};
-    team_run((struct team){0, ISA_PORTABLE}, mark, &t);
+    team_run((struct team){0, ISA_PORTABLE, NULL}, mark, &t);
 }
 
-Test(team, knows_its_cores_and_its_runtime)
+Test(team, knows_its_cores)
 {
     cr_assert(team_cores() >= 1);
-    cr_assert_eq(team_lanes(1), 1);
-#ifdef _OPENMP
-    cr_assert_eq(team_lanes(MOST), MOST);
-    cr_assert_eq(strncmp(team_runtime(), "OpenMP 20", 9), 0, "%s", team_runtime());
-#else
-    cr_assert_eq(team_lanes(MOST), 1);
-    cr_assert_str_eq(team_runtime(), "none (built without OpenMP)");
-#endif
 }

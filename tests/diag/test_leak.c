@@ -281,8 +281,7 @@ Test(leak, a_fault_of_the_backward_pass_alone_is_found)
     struct tiny t;
     const struct shape s = {3, 2, 8, 6, 7, 3, .bias = false};
     make(&t, &s);
-    const struct fault fault = {
-        .attention = ATTENTION_FAULT_BACKWARD_UNMASKED, .layer = 1, .head = FAULT_EVERYWHERE};
+    const struct fault fault = {.attention = ATTENTION_FAULT_BACKWARD_UNMASKED, .layer = 1, .head = FAULT_EVERYWHERE};
     t.model.fault = &fault;
     for (int effort = LEAK_QUICK; effort <= LEAK_FULL; effort++) {
         check(&t, (enum leak_effort)effort, 0);

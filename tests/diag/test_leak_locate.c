@@ -90,8 +90,7 @@ Test(leak_locate, a_backward_pass_that_disagrees_is_told_apart)
 {
     struct tiny t;
     make(&t, 3, 2, 5, 0, 1);
-    const struct fault fault = {
-        .attention = ATTENTION_FAULT_BACKWARD_UNMASKED, .layer = 2, .head = FAULT_EVERYWHERE};
+    const struct fault fault = {.attention = ATTENTION_FAULT_BACKWARD_UNMASKED, .layer = 2, .head = FAULT_EVERYWHERE};
     t.model.fault = &fault;
     locate(&t);
     cr_assert_eq(report.places, 2);

@@ -47,7 +47,7 @@ static void backward(const struct lane *lane, void *context)
 static void run_as(struct attention_case *c, const struct division *d, bool quiet, bool reference)
 {
     struct pool pool = {0};
-    const int lanes = division_lanes(d);
+    const int lanes = d->lanes;
     const size_t size =
         reference ? (size_t)lanes * attention_ref_scratch(&c->shape) : attention_scratch(&c->shape, lanes);
     struct call call = {c, pool_real(&pool, size), quiet, reference};

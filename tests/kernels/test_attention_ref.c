@@ -37,7 +37,7 @@ static void backward(const struct lane *lane, void *context)
 static void run(struct attention_case *c, const struct division *d)
 {
     struct pool pool = {0};
-    struct call call = {c, pool_real(&pool, (size_t)division_lanes(d) * attention_ref_scratch(&c->shape))};
+    struct call call = {c, pool_real(&pool, (size_t)d->lanes * attention_ref_scratch(&c->shape))};
     division_run(d, forward, &call);
     division_run(d, backward, &call);
     pool_free(&pool);

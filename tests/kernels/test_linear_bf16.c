@@ -111,7 +111,7 @@ static double worst_error(size_t N, size_t in, size_t out, bool transposed, bool
         struct linear_room room = {0};
         size_t shared;
         linear_room_sizes(&room.lane_words, &shared, N, in > out ? in : out, transposed ? in : out);
-        room.lanes = malloc((size_t)division_lanes(&divisions[d]) * room.lane_words * sizeof *room.lanes);
+        room.lanes = malloc((size_t)divisions[d].lanes * room.lane_words * sizeof *room.lanes);
         room.shared = malloc(shared * sizeof *room.shared);
         l.w.room = &room;
         l.w.packed = malloc(linear_packed_words(in, out) * sizeof *l.w.packed);

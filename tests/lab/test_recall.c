@@ -17,7 +17,7 @@ Test(recall, every_fault_is_found_and_placed_and_no_correct_model_is_blamed)
 {
     struct error err;
     struct recall *r = malloc(sizeof *r);
-    const struct recall_options o = {.trials = 1, .correct = 12, .seed = 4, .best = support_isa()};
+    const struct recall_options o = {.trials = 1, .correct = 12, .seed = 4, .team = support_team(2)};
     cr_assert_eq(recall_run(r, &o, &err), STATUS_OK, "%s", err.message);
     for (size_t i = 0; i < catalogue_size; i++) {
         cr_expect_eq(r->fault[i].models, 1);
@@ -34,7 +34,7 @@ Test(recall, stops_when_it_is_told_to)
     struct error err;
     struct recall *r = malloc(sizeof *r);
     const struct recall_options o = {
-        .correct = 100, .seed = 4, .best = support_isa(), .progress = stop_at_five, .context = &ticks};
+        .correct = 100, .seed = 4, .team = support_team(2), .progress = stop_at_five, .context = &ticks};
     cr_assert_eq(recall_run(r, &o, &err), STATUS_INTERRUPTED);
     cr_assert_eq(r->correct, 5);
     free(r);

@@ -31,8 +31,8 @@ Test(specimen, has_what_it_needs_and_is_the_same_for_the_same_seed)
                                            .dropout = seed % 2,
                                            .trained = seed % 8 == 0};
         struct specimen a, b;
-        cr_assert_eq(specimen_make(&a, &need, &text, seed, support_isa(), &err), STATUS_OK, "%s", err.message);
-        cr_assert_eq(specimen_make(&b, &need, &text, seed, support_isa(), &err), STATUS_OK, "%s", err.message);
+        cr_assert_eq(specimen_make(&a, &need, &text, seed, support_team(2), &err), STATUS_OK, "%s", err.message);
+        cr_assert_eq(specimen_make(&b, &need, &text, seed, support_team(2), &err), STATUS_OK, "%s", err.message);
         const struct config *c = &a.model.config;
         cr_assert(c->n_layer >= 2 && c->block_size >= 5 && a.work.B >= 3 && c->head_size >= 3);
         cr_assert(!need.dropout || c->dropout > 0);
@@ -53,7 +53,7 @@ Test(specimen, shapes_vary)
     for (uint64_t seed = 0; seed < 60; seed++) {
         const struct specimen_need need = {0};
         struct specimen s;
-        cr_assert_eq(specimen_make(&s, &need, &text, seed, support_isa(), &err), STATUS_OK);
+        cr_assert_eq(specimen_make(&s, &need, &text, seed, support_team(2), &err), STATUS_OK);
         biases[s.model.config.bias] = ties[s.model.config.tied] = drops[s.model.config.dropout > 0] = true;
         one_symbol_context |= s.model.config.block_size == 1;
         specimen_free(&s);

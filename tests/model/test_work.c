@@ -57,9 +57,9 @@ static struct arrays arrays_of(const struct work *w, const struct config *c)
     note(&a, w->lnf_rstd, N);
     note(&a, w->logits, N * c->vocab_size);
     note(&a, w->loss, N);
-    note(&a, w->scratch, attention_scratch(&shape, team_lanes(w->team.threads)));
+    note(&a, w->scratch, attention_scratch(&shape, w->team.threads));
     if (w->ref_scratch)
-        note(&a, w->ref_scratch, (size_t)team_lanes(w->team.threads) * attention_ref_scratch(&shape));
+        note(&a, w->ref_scratch, (size_t)w->team.threads * attention_ref_scratch(&shape));
     if (w->training) {
         note(&a, w->dres, N * C);
         note(&a, w->dbranch, N * C);

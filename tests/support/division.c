@@ -12,15 +12,10 @@ static enum isa isa_of(const struct division *d)
     return d->isa < best ? d->isa : best;
 }
 
-int division_lanes(const struct division *d)
-{
-    return d->threads ? team_lanes(d->lanes) : d->lanes;
-}
-
 void division_run(const struct division *d, void (*work)(const struct lane *lane, void *context), void *context)
 {
     if (d->threads) {
-        team_run((struct team){d->lanes, isa_of(d)}, work, context);
+        team_run((struct team){.threads = d->lanes, .isa = isa_of(d)}, work, context);
         return;
     }
     for (int index = d->lanes - 1; index >= 0; index--) {

@@ -17,9 +17,6 @@ struct division {
 #define DIVISION_TEAMS 8 /* the first of them run at once: they may hold barriers */
 extern const struct division divisions[DIVISIONS];
 
-/* How many lanes division_run really has: 1 for a team built without OpenMP. */
-int division_lanes(const struct division *d);
-
 /* work(lane, context) for every lane. Without threads, work must not hold a barrier. */
 void division_run(const struct division *d, void (*work)(const struct lane *lane, void *context), void *context);
 

@@ -17,5 +17,5 @@ enum isa support_isa(void)
 
 struct team support_team(int threads)
 {
-    return (struct team){threads, support_isa()};
+    return (struct team){.threads = threads, .isa = support_isa()};
 }
