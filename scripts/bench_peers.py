@@ -259,7 +259,8 @@ class Peer:
         self.process = None
         try:
             self.process = subprocess.Popen([python, os.path.abspath(__file__), "--serve"], stdin=subprocess.PIPE,
-                                            stdout=subprocess.PIPE, stderr=self.errors, text=True, env=environment())
+                                            stdout=subprocess.PIPE, stderr=self.errors, text=True, env=environment(),
+                                            start_new_session=True)  # Ctrl-C is the parent's
         except OSError as why:
             self.error = str(why)
             return
@@ -304,9 +305,16 @@ class Peer:
 
     def close(self):
         if self.process:
-            self.process.stdin.close()
+            try:
+                self.process.stdin.close()
+            except OSError:  # it is gone, and the last question with it
+                pass
             self.process.stdout.close()
-            self.process.wait()
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
         self.errors.close()
 
     def name(self):
@@ -405,11 +413,16 @@ def say(text):
 
 
 def measure(rows, options):
-    for number in range(options.rounds):
-        say("  round %d of %d" % (number + 1, options.rounds))
-        for row in rows:
-            row.rounds.append(None if row.runner.error else take_turn(row, options.seconds, options.patience))
-            time.sleep(0.02)  # threads that still wait awake fall asleep
+    """Ctrl-C ends the rounds; what was measured until then is still shown."""
+    try:
+        for number in range(options.rounds):
+            say("  round %d of %d" % (number + 1, options.rounds))
+            for row in rows:
+                row.rounds.append(None if row.runner.error else take_turn(row, options.seconds, options.patience))
+                time.sleep(0.02)  # threads that still wait awake fall asleep
+    except KeyboardInterrupt:
+        say("  interrupted")
+        options.interrupted = True
     for row in rows:
         if isinstance(row.runner, Peer):
             row.runner.close()
@@ -432,6 +445,11 @@ def peers(options, jobs):
     return rows
 
 
+def digits(x):
+    """Four of them, or all before the point; "-" for what was not measured."""
+    return "-" if x is None else "%.4g" % x if x < 1000 else "%.0f" % x
+
+
 def table(title, rows, columns, rates=False):
     """columns: (key of a turn's result, heading). Times are shown in ms, or as rates a second."""
     own = [r for r in rows if r.ours]
@@ -444,7 +462,7 @@ def table(title, rows, columns, rates=False):
         cells, ratios = [], {}
         for key, _ in columns:
             value = row.median(key)
-            cells.append("%10s" % ("-" if value is None else "%.4g" % (1 / value if rates else value * 1e3)))
+            cells.append("%10s" % digits(value and (1 / value if rates else value * 1e3)))
         for mine in own if not row.ours else []:
             for key, _ in columns:
                 r = ratios["%s: %s" % (mine.label, key)] = ratio(mine, row, key)
@@ -593,10 +611,14 @@ def main():
     options.precision = options.precision or ["fp32", "bf16"]
     if min(options.threads) < 1 or options.rounds < 1:
         parser.error("threads and rounds are 1 or more")
-    found, failed = {}, False
+    found, failed, options.interrupted = {}, False, False
     for what in options.what or ["train", "generate", "attention"]:
+        if options.interrupted:
+            break
         if what == "train":
             for name in options.shape or list(SHAPES):
+                if options.interrupted:
+                    break
                 found["train %s" % name] = train(options, name)
         elif what == "generate":
             found["generate small"] = generate(options, "small")
@@ -606,7 +628,7 @@ def main():
         failed = failed or any(r["nopeek"] and r["error"] for r in rows)
     if options.json:
         print(json.dumps(found))
-    return 1 if failed else 0
+    return 130 if options.interrupted else 1 if failed else 0
 
 
 if __name__ == "__main__":

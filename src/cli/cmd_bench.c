@@ -276,7 +276,7 @@ const struct command cmd_bench = {
         "the output head, and 6 L T C a token for causal attention.\n"
         "\n"
         "Everything has its turn in every round, so that what else the machine does disturbs all alike; figures are "
-        "medians, those in brackets quartiles. The table of operations is that of one thread of the team, with the "
+        "medians. The table of operations is that of one thread of the team, with the "
         "stopwatch on; waiting is for the other threads, and for the team to start and end. Writing is one text, one "
         "symbol at a time.",
     .options = options_table,
