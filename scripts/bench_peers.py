@@ -478,7 +478,7 @@ def table(title, rows, columns, rates=False):
     summary(rows, own, columns)
     others = [x for row in rows for x in row.values("others")]
     if others and statistics.mean(others) > 0.05:
-        print("Other programs used %.2f cores meanwhile, up to %.2f: trust the fastest more than the medians." %
+        print("Other programs used %.2f cores meanwhile, up to %.2f: these figures say little; measure again when it is quiet." %
               (statistics.mean(others), max(others)))
     sys.stdout.flush()
     return result
