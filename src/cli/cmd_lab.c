@@ -4,10 +4,12 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/team.h"
 #include "cli/command.h"
 #include "cli/compute.h"
 #include "cli/human.h"
 #include "cli/interrupt.h"
+#include "cli/lab_cost.h"
 #include "cli/terminal.h"
 #include "lab/recall.h"
 
@@ -15,10 +17,13 @@ struct settings {
     size_t trials, configurations;
     const char *fault;
     uint64_t seed;
+    size_t max_t, head_size, threads;
+    const char *svg;
     bool json;
 };
 
 static const struct option_spec options_table[] = {
+    OPTION_SECTION("lab detectors"),
     {.name = "trials",
      .type = OPTION_SIZE,
      .offset = offsetof(struct settings, trials),
@@ -44,15 +49,46 @@ static const struct option_spec options_table[] = {
      .metavar = "N",
      .fallback = "1",
      .help = "draws all shapes, weights and places anew"},
+    OPTION_SECTION("lab cost"),
+    {.name = "max-t",
+     .type = OPTION_SIZE,
+     .offset = offsetof(struct settings, max_t),
+     .metavar = "T",
+     .fallback = "32768",
+     .range = OPTION_BETWEEN(256, 1048576),
+     .help = "lengths are 256, 512, ... up to this"},
+    {.name = "head-size",
+     .type = OPTION_SIZE,
+     .offset = offsetof(struct settings, head_size),
+     .metavar = "N",
+     .fallback = "64",
+     .range = OPTION_BETWEEN(1, 4096),
+     .help = "channels of a head"},
+    {.name = "threads",
+     .type = OPTION_SIZE,
+     .offset = offsetof(struct settings, threads),
+     .metavar = "N",
+     .fallback = "1",
+     .fallback_note = "the cores there are",
+     .range = OPTION_BETWEEN(1, 1024),
+     .help = "threads to compute with, and as many heads"},
+    {.name = "svg",
+     .type = OPTION_PATH,
+     .offset = offsetof(struct settings, svg),
+     .metavar = "FILE",
+     .help = "draw time and memory over the length"},
+    OPTION_SECTION("Both"),
     {.name = "json",
      .type = OPTION_FLAG,
      .offset = offsetof(struct settings, json),
-     .help = "print one JSON object: recall, false_alarms, correct_configurations, faults"},
+     .help = "print one JSON object: recall, false_alarms, correct_configurations, faults; or reference, tiled, "
+             "exponents, step"},
     OPTION_END,
 };
 
 static const struct command_example examples[] = {
     {"Which detector finds which fault, in about two minutes", "lab detectors"},
+    {"What attention costs as the text grows, with a picture", "lab cost --svg cost.svg"},
     {"One fault in many models", "lab detectors --fault one-ahead --trials 200 --configurations 0"},
     {NULL, NULL},
 };
@@ -156,8 +192,9 @@ static enum status print_json(const struct recall *r, struct error *err)
     return STATUS_OK;
 }
 
-static enum status run_detectors(const struct settings *s, struct error *err)
+static enum status run_detectors(const struct options *options, const struct settings *s, struct error *err)
 {
+    (void)options;
     if (s->fault && !catalogue_find(s->fault))
         return fail(err, STATUS_USAGE, "--fault: found \"%.60s\", expected one of those that nopeek help trap lists",
                     s->fault);
@@ -184,29 +221,45 @@ static enum status run_detectors(const struct settings *s, struct error *err)
     return status;
 }
 
+static enum status run_cost(const struct options *options, const struct settings *s, struct error *err)
+{
+    const bool chosen = options_given(options, "threads");
+    const struct lab_cost cost = {.max_t = s->max_t,
+                                  .head_size = s->head_size,
+                                  .threads = chosen ? (int)s->threads : team_cores(),
+                                  .svg = s->svg,
+                                  .json = s->json};
+    return lab_cost_run(&cost, err);
+}
+
 static const struct lab {
     const char *name;
-    enum status (*run)(const struct settings *s, struct error *err);
-} experiments[] = {{"detectors", run_detectors}};
+    enum status (*run)(const struct options *options, const struct settings *s, struct error *err);
+} experiments[] = {{"detectors", run_detectors}, {"cost", run_cost}};
 
 static enum status run(struct options *options, void *settings, struct error *err)
 {
     for (size_t k = 0; k < sizeof experiments / sizeof *experiments; k++)
         if (strcmp(options->operand[0], experiments[k].name) == 0)
-            return experiments[k].run(settings, err);
-    return fail(err, STATUS_USAGE, "lab: found \"%.60s\", expected detectors", options->operand[0]);
+            return experiments[k].run(options, settings, err);
+    return fail(err, STATUS_USAGE, "lab: found \"%.60s\", expected detectors or cost", options->operand[0]);
 }
 
 const struct command cmd_lab = {
     .name = "lab",
-    .summary = "runs an experiment: how reliable the leak detectors are",
-    .operands = "detectors",
+    .summary = "runs an experiment: how reliable the leak detectors are, what attention costs",
+    .operands = "detectors|cost",
     .min_operands = 1,
     .max_operands = 1,
     .about =
         "lab detectors plants every fault of the catalogue in many small models of random shape, fresh and trained, in "
         "random layers and heads, and prints which detector found how many and whether the fault was located; then it "
-        "asks the same detectors about correct models and counts false alarms.",
+        "asks the same detectors about correct models and counts false alarms.\n"
+        "lab cost measures time and memory of attention by the textbook, which keeps a weight for every pair of "
+        "symbols, "
+        "and tiled, which does not, forward and backward, while the length of the text doubles, as far as memory "
+        "allows; "
+        "then one whole training step of a small model at 16,384 symbols.",
     .options = options_table,
     .settings_size = sizeof(struct settings),
     .examples = examples,

@@ -110,16 +110,22 @@ static void y_ticks(struct buffer *b, const struct plot *p, const struct axis *y
         }
 }
 
+static void x_tick(struct buffer *b, const struct axis *x, double value, double bottom)
+{
+    const double at = place(x, value);
+    char text[32];
+    snprintf(text, sizeof text, "%g", value);
+    buffer_print(b, "<path class=\"grid\" d=\"M%.1f %.1fv4\"/>\n", at, bottom);
+    picture_text(b, at, bottom + 16, "mid faint", text);
+}
+
 static void x_ticks(struct buffer *b, const struct plot *p, const struct axis *x, double bottom)
 {
-    const double d = tick_distance(x->max - x->min, 6);
-    for (long k = lround(ceil(x->min / d - 1e-9)); (double)k * d <= x->max + 1e-9 * d; k++) {
-        const double at = place(x, (double)k * d);
-        char text[32];
-        snprintf(text, sizeof text, "%g", (double)k * d);
-        buffer_print(b, "<path class=\"grid\" d=\"M%.1f %.1fv4\"/>\n", at, bottom);
-        picture_text(b, at, bottom + 16, "mid faint", text);
-    }
+    const double d = x->logarithmic ? 1 : tick_distance(x->max - x->min, 6);
+    for (size_t i = 0; x->logarithmic && i < p->n; i++)
+        x_tick(b, x, p->x[i], bottom);
+    for (long k = lround(ceil(x->min / d - 1e-9)); !x->logarithmic && (double)k * d <= x->max + 1e-9 * d; k++)
+        x_tick(b, x, (double)k * d, bottom);
     picture_text(b, (x->from + x->to) / 2, bottom + 32, "mid faint", p->x_label);
 }
 
@@ -173,7 +179,12 @@ void plot_svg(struct buffer *b, const struct plot *p)
 {
     assert(p->n > 0);
     const double head = 8 + LINE, top = head + legend(NULL, p, head) + LINE + 4, bottom = p->height - BOTTOM;
-    struct axis x = {p->x[0], p->x[p->n - 1], LEFT, p->width - RIGHT, false};
+    struct axis x = {p->x[0], p->x[p->n - 1], LEFT, p->width - RIGHT, p->log_x};
+    if (p->log_x) {
+        assert(x.min > 0);
+        x.min = log10(x.min);
+        x.max = log10(x.max);
+    }
     if (!(x.max > x.min))
         x.max = x.min + 1;
     const struct axis y = y_axis(p, bottom, top);

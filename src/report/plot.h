@@ -31,6 +31,7 @@ struct plot {
     size_t n_series;
     const struct plot_level *levels;
     size_t n_levels;
+    bool log_x; /* with a tick at each x, all above 0 */
     bool log_y;
     double y_min, y_max; /* the axis shows at least this range, when y_min < y_max; on a log axis both are above 0 */
     double width, height;

@@ -66,7 +66,17 @@ Test(detect, every_fault_of_the_catalogue_is_caught_and_located)
     for (size_t i = 0; i < catalogue_size; i++) {
         const struct catalogue_entry *e = &catalogue[i];
         struct fault fault;
-        catalogue_plant(&fault, &s.tiny.model, &s.data, e, 1, 0);
+        struct gpt *g = &s.tiny.model;
+        const enum attention_rule rule = e->needs_window ? ATTENTION_WINDOW : ATTENTION_CAUSAL;
+        g->attention_tile = 4;
+        g->config.window = e->needs_window ? 3 : 0;
+        g->config.declared = g->config.trained = rule;
+        for (size_t k = 0; k < g->config.n_layer * g->config.n_head; k++)
+            g->rules[k] = rule;
+        struct verdict *right = run(&s, false);
+        cr_expect_eq(right->findings, 0, "without %s: %s", e->name, right->finding[0].what);
+        free(right);
+        catalogue_plant(&fault, g, &s.data, e, 1, 0);
         struct verdict *v = run(&s, false);
         cr_expect_gt(v->findings, 0, "%s is not caught", e->name);
         bool named = false;

@@ -186,8 +186,14 @@ Test(trap, every_fault_that_trains_can_be_planted)
     for (size_t i = 0; i < catalogue_size; i++) {
         struct error err;
         const struct catalogue_entry *e;
-        struct config c = config_make(2, 2, 16, 12, 30);
+        struct config c = config_make(2, 2, 16, 80, 30); /* longer than a tile of attention */
         c.dropout = 0.1;
+        if (catalogue[i].needs_window) {
+            cr_assert_eq(trap_fault(&e, catalogue[i].name, &c, 4, &err), STATUS_USAGE);
+            cr_assert(strstr(err.message, "window"), "%s", err.message);
+            c.declared = c.trained = ATTENTION_WINDOW;
+            c.window = 5;
+        }
         const enum status s = trap_fault(&e, catalogue[i].name, &c, 4, &err);
         cr_assert_eq(s, catalogue[i].trains ? STATUS_OK : STATUS_USAGE, "%s", catalogue[i].name);
         c.dropout = 0;

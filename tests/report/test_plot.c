@@ -133,3 +133,20 @@ Test(plot, ticks_are_round_numbers)
     buffer_free(&b);
     buffer_free(&c);
 }
+
+Test(plot, a_logarithmic_x_axis_has_equal_steps_for_doublings_and_a_tick_at_each)
+{
+    static const double doubled[] = {256, 512, 1024}, flat[] = {1, 1, 1};
+    const struct plot_series series = {.y = flat, .look = 3};
+    struct plot p = plot_of(&series, 1);
+    p.x = doubled;
+    p.n = 3;
+    p.log_x = true;
+    struct buffer b = {0};
+    plot_svg(&b, &p);
+    double at[3], y;
+    cr_assert_eq(sscanf(path_of(b.bytes, "--s3") + 1, "%lf %lfh0L%lf %lfL%lf", &at[0], &y, &at[1], &y, &at[2]), 5);
+    cr_assert_float_eq(at[1] - at[0], at[2] - at[1], 0.2);
+    cr_assert(strstr(b.bytes, ">256<") && strstr(b.bytes, ">512<") && strstr(b.bytes, ">1024<"));
+    buffer_free(&b);
+}
