@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "kernels/attention_fault.h"
+#include "kernels/attention_product.h"
 #include "kernels/attention_row.h"
 #include "kernels/attention_tile.h"
-#include "kernels/gemm.h"
 #include "kernels/vmath.h"
 
 /* ---- room ---- */
@@ -25,7 +25,6 @@ static size_t least(size_t a, size_t b)
 
 /* What one lane works in. */
 struct room {
-    const struct lane *lane;
     size_t ld;                         /* whole vectors of queries */
     real *p, *ds, *mask;               /* (keys,ld) */
     real *qt, *dyt;                    /* (hs,ld): transposed tiles of q and dy */
@@ -69,7 +68,7 @@ size_t attention_scratch(const struct attention_shape *s, int lanes)
 
 static struct room room_of(const struct lane *lane, const struct attention_shape *s, real *scratch)
 {
-    struct room r = {.lane = lane};
+    struct room r;
     const size_t each = layout(&r, s, NULL);
     layout(&r, s, scratch + shared_size(s) + (size_t)lane->index * each);
     return r;
@@ -146,91 +145,6 @@ static struct attention_tile tile_at(const struct head *a, enum attention_stage 
     return t;
 }
 
-/* ---- products of a tile ---- */
-
-/* In a tile that hides something the hidden weights are zeros, and zero times NaN is NaN: a row that is not finite must
- * not enter such a product. The product is taken with zeros in place of it, which changes no bit of rows that do not
- * see it, and it is added afterwards to those that do. */
-struct factor {
-    const real *x; /* what gemm multiplies: rows of hs */
-    size_t ld;
-    const real *spoiled; /* the rows as they are, where some are not finite; else NULL */
-    size_t spoiled_ld;
-};
-
-static struct factor factor_of(const struct attention_tile *t, const real *x, size_t ld, size_t rows, size_t hs,
-                               const struct room *r)
-{
-    if (t->whole || attention_tile_finite(r->lane, x, ld, rows, hs))
-        return (struct factor){x, ld, NULL, 0};
-    for (size_t n = 0; n < rows; n++)
-        if (attention_tile_finite(r->lane, x + n * ld, ld, 1, hs))
-            memcpy(r->clean + n * hs, x + n * ld, hs * sizeof *x);
-        else
-            memset(r->clean + n * hs, 0, hs * sizeof *x);
-    return (struct factor){r->clean, hs, x, ld};
-}
-
-/* W (rows of out, rows of x) by ld; which of them are queries says `x_is_keys`. */
-static void add_spoiled(const struct room *r, real *out, size_t ld_out, real alpha, const real *w, size_t step_out,
-                        size_t step_x, const struct attention_tile *t, const struct factor *f, size_t hs,
-                        bool x_is_keys)
-{
-    for (size_t n = 0; n < (x_is_keys ? t->keys : t->queries); n++) {
-        const real *x = f->spoiled + n * f->spoiled_ld;
-        if (attention_tile_finite(r->lane, x, f->spoiled_ld, 1, hs))
-            continue;
-        for (size_t o = 0; o < (x_is_keys ? t->queries : t->keys); o++) {
-            const size_t i = x_is_keys ? o : n, j = x_is_keys ? n : o;
-            if (j < t->begin[i] || j >= t->end[i])
-                continue;
-            for (size_t c = 0; c < hs; c++)
-                out[o * ld_out + c] += alpha * w[o * step_out + n * step_x] * x[c];
-        }
-    }
-}
-
-/* One side of a tile's product: out = alpha W X, or +=. */
-struct side {
-    real *out;
-    size_t ld_out;
-    bool add;
-    const real *x;
-    size_t ld_x;
-};
-
-/* out (queries,hs), x (keys,hs), w (keys,queries) by r->ld */
-static void to_queries(const struct side *s, real alpha, const real *w, const struct room *r,
-                       const struct attention_tile *t, size_t hs)
-{
-    const struct factor f = factor_of(t, s->x, s->ld_x, t->keys, hs, r);
-    gemm(GEMM_TRANSPOSED, GEMM_PLAIN, t->queries, hs, t->keys, alpha, w, r->ld, f.x, f.ld, s->add ? 1 : 0, s->out,
-         s->ld_out);
-    if (f.spoiled)
-        add_spoiled(r, s->out, s->ld_out, alpha, w, 1, r->ld, t, &f, hs, true);
-}
-
-/* out (keys,hs), x (queries,hs), w (keys,queries) by r->ld */
-static void to_keys(const struct side *s, real alpha, const real *w, const struct room *r,
-                    const struct attention_tile *t, size_t hs)
-{
-    const struct factor f = factor_of(t, s->x, s->ld_x, t->queries, hs, r);
-    gemm(GEMM_PLAIN, GEMM_PLAIN, t->keys, hs, t->queries, alpha, w, r->ld, f.x, f.ld, s->add ? 1 : 0, s->out,
-         s->ld_out);
-    if (f.spoiled)
-        add_spoiled(r, s->out, s->ld_out, alpha, w, r->ld, 1, t, &f, hs, false);
-}
-
-/* W (keys,queries) = alpha X Y^T, X (keys,hs), and Y^T (hs,queries) as it stands in the room: small products take rows
- * faster than columns. Each number comes from one query and one key, so what the rule hides is computed and never
- * read. Forward and backward ask for scores alike, and so get the same bits: at scores of 1e4 one bit more would
- * change a weight by 1e-3. */
-static void pair_up(real *w, real alpha, const real *x, size_t ld_x, const real *yt, const struct room *r,
-                    const struct attention_tile *t, size_t hs)
-{
-    gemm(GEMM_PLAIN, GEMM_PLAIN, t->keys, t->queries, hs, alpha, x, ld_x, yt, r->ld, 0, w, r->ld);
-}
-
 /* ---- forward ---- */
 
 static void zero_rows(real *x, size_t stride, size_t rows, size_t hs)
@@ -249,26 +163,26 @@ static void forward_tile(const struct head *a, real *y, const struct attention_r
     real *y_i = y + i0 * s->y_stride;
     const real *q_i = a->q + i0 * s->q_stride;
     attention_tile_begin(&r->state, queries);
-    attention_tile_transpose(r->lane, r->qt, r->ld, q_i, s->q_stride, queries, s->hs);
+    attention_tile_transpose(r->qt, r->ld, q_i, s->q_stride, queries, s->hs);
     for (size_t n = keys.begin; n < keys.end; n++) {
         const struct attention_tile t = tile_at(a, ATTENTION_SCORES, tile, n);
         const bool first = n == keys.begin;
         /* S = scale Q K^T, here its transpose; P = exp(S - m) over visible keys, exactly 0 elsewhere */
-        pair_up(r->p, s->scale, a->k + t.j0 * s->k_stride, s->k_stride, r->qt, r, &t, s->hs);
-        attention_tile_softmax(r->lane, r->p, r->ld, &t, &r->state, rows != NULL);
+        attention_product_of_pairs(r->p, r->ld, s->scale, a->k + t.j0 * s->k_stride, s->k_stride, r->qt, &t, s->hs);
+        attention_tile_softmax(r->p, r->ld, &t, &r->state, rows != NULL);
         if (!first)
-            attention_tile_rescale(r->lane, y_i, s->y_stride, queries, s->hs, r->state.moved);
+            attention_tile_rescale(y_i, s->y_stride, queries, s->hs, r->state.moved);
         if (a->drop) {
-            attention_tile_mask(r->lane, r->mask, r->ld, &t, a->drop, a->b, a->h, s->T_k);
-            attention_tile_drop(r->lane, r->p, r->ld, t.keys, r->mask);
+            attention_tile_mask(r->mask, r->ld, &t, a->drop, a->b, a->h, s->T_k);
+            attention_tile_drop(r->p, r->ld, t.keys, r->mask);
         }
         /* Y = drop(P) V, still to be divided by l */
-        const struct side y_side = {y_i, s->y_stride, !first, a->v + t.j0 * s->v_stride, s->v_stride};
-        to_queries(&y_side, 1, r->p, r, &t, s->hs);
+        const struct attention_side y_side = {y_i, s->y_stride, !first, a->v + t.j0 * s->v_stride, s->v_stride};
+        attention_product_to_queries(&y_side, 1, r->p, r->ld, &t, s->hs, r->clean);
     }
     if (keys.begin == keys.end)
         zero_rows(y_i, s->y_stride, queries, s->hs);
-    attention_tile_end(r->lane, y_i, s->y_stride, s->hs, &r->state, queries);
+    attention_tile_end(y_i, s->y_stride, s->hs, &r->state, queries);
     const size_t row = a->first_row + i0;
     for (size_t i = 0; i < queries && rows; i++) {
         const struct attention_interval seen = attention_fault_keys(s, a->h, ATTENTION_SCORES, i0 + i);
@@ -311,7 +225,7 @@ void attention_forward(const struct lane *lane, real *restrict y, const struct a
             if (pair >= whole && !my_turn(lane, (pair - whole) * tiles + tile))
                 continue;
             if (s->T_q == 1 && !a.drop)
-                attention_row_forward(lane, y_bh, rows, kept, a.first_row, a.q, a.k, a.v, s,
+                attention_row_forward(y_bh, rows, kept, a.first_row, a.q, a.k, a.v, s,
                                       attention_fault_keys(s, a.h, ATTENTION_SCORES, 0));
             else
                 forward_tile(&a, y_bh, rows, kept, tile, &r);
@@ -360,11 +274,11 @@ static struct back back_of(const struct pass *p, size_t pair)
 }
 
 /* forward: P = softmax(S), so dS_ij = P_ij (dP_ij - sum_k P_ik dP_ik), and that sum is dy_i . y_i */
-static void row_sums(const struct back *g, struct span rows, const struct room *r)
+static void row_sums(const struct back *g, struct span rows)
 {
     const struct attention_shape *s = g->a.s;
-    attention_tile_row_sums(r->lane, g->d + rows.begin, g->dy + rows.begin * s->y_stride,
-                            g->y + rows.begin * s->y_stride, s->y_stride, rows.end - rows.begin, s->hs);
+    attention_tile_row_sums(g->d + rows.begin, g->dy + rows.begin * s->y_stride, g->y + rows.begin * s->y_stride,
+                            s->y_stride, rows.end - rows.begin, s->hs);
 }
 
 static bool sees(const struct head *a, size_t query_tile, size_t key_tile)
@@ -378,8 +292,8 @@ static void turn_queries(const struct back *g, size_t tile, const struct room *r
 {
     const struct attention_shape *s = g->a.s;
     const size_t i0 = tile * attention_tile_queries(s), queries = least(attention_tile_queries(s), s->T_q - i0);
-    attention_tile_transpose(r->lane, r->qt, r->ld, g->a.q + i0 * s->q_stride, s->q_stride, queries, s->hs);
-    attention_tile_transpose(r->lane, r->dyt, r->ld, g->dy + i0 * s->y_stride, s->y_stride, queries, s->hs);
+    attention_tile_transpose(r->qt, r->ld, g->a.q + i0 * s->q_stride, s->q_stride, queries, s->hs);
+    attention_tile_transpose(r->dyt, r->ld, g->dy + i0 * s->y_stride, s->y_stride, queries, s->hs);
 }
 
 /* One tile of queries, turned, against one of keys. dq gets tiles of keys in falling order, dk and dv tiles of queries
@@ -394,22 +308,22 @@ static void backward_tile(const struct back *g, size_t query_tile, size_t key_ti
     const real *q = g->a.q + t.i0 * s->q_stride, *dy = g->dy + t.i0 * s->y_stride;
     const real *k = g->a.k + t.j0 * s->k_stride, *v = g->a.v + t.j0 * s->v_stride;
     /* forward: S = scale Q K^T, P = exp(S - m) / l, again */
-    pair_up(r->p, s->scale, k, s->k_stride, r->qt, r, &t, hs);
+    attention_product_of_pairs(r->p, r->ld, s->scale, k, s->k_stride, r->qt, &t, hs);
     if (s->fault != ATTENTION_FAULT_NONE)
         attention_fault_bound(r->p, r->ld, t.keys, t.queries, g->max + t.i0);
     /* forward: Y = drop(P) V, so d drop(P) = dY V^T */
-    pair_up(r->ds, 1, v, s->v_stride, r->dyt, r, &t, hs);
+    attention_product_of_pairs(r->ds, r->ld, 1, v, s->v_stride, r->dyt, &t, hs);
     if (g->a.drop)
-        attention_tile_mask(r->lane, r->mask, r->ld, &t, g->a.drop, g->a.b, g->a.h, s->T_k);
-    attention_tile_gradient(r->lane, r->p, r->ds, r->ld, &t, g->max, g->share, g->d, g->a.drop ? r->mask : NULL);
+        attention_tile_mask(r->mask, r->ld, &t, g->a.drop, g->a.b, g->a.h, s->T_k);
+    attention_tile_gradient(r->p, r->ds, r->ld, &t, g->max, g->share, g->d, g->a.drop ? r->mask : NULL);
     const bool add = !(first_query && g->first_of_group);
-    const struct side dv = {g->dv + t.j0 * s->v_stride, s->v_stride, add, dy, s->y_stride},
-                      dk = {g->dk + t.j0 * s->k_stride, s->k_stride, add, q, s->q_stride},
-                      dq = {g->dq + t.i0 * s->q_stride, s->q_stride, !first_key, k, s->k_stride};
-    to_keys(&dv, 1, r->p, r, &t, hs);
+    const struct attention_side dv = {g->dv + t.j0 * s->v_stride, s->v_stride, add, dy, s->y_stride},
+                                dk = {g->dk + t.j0 * s->k_stride, s->k_stride, add, q, s->q_stride},
+                                dq = {g->dq + t.i0 * s->q_stride, s->q_stride, !first_key, k, s->k_stride};
+    attention_product_to_keys(&dv, 1, r->p, r->ld, &t, hs, r->clean);
     /* forward: S = scale Q K^T */
-    to_keys(&dk, s->scale, r->ds, r, &t, hs);
-    to_queries(&dq, s->scale, r->ds, r, &t, hs);
+    attention_product_to_keys(&dk, s->scale, r->ds, r->ld, &t, hs, r->clean);
+    attention_product_to_queries(&dq, s->scale, r->ds, r->ld, &t, hs, r->clean);
 }
 
 static void zero_unseen_queries(const struct back *g, size_t tile)
@@ -438,7 +352,7 @@ static void zero_unseen_keys(const struct back *g, size_t tile)
 static void backward_head(const struct back *g, const struct room *r)
 {
     const size_t queries = tiles_of_queries(g->a.s), keys = tiles_of_keys(g->a.s);
-    row_sums(g, (struct span){0, g->a.s->T_q}, r);
+    row_sums(g, (struct span){0, g->a.s->T_q});
     for (size_t k = 0; k < keys; k++)
         zero_unseen_keys(g, k);
     for (size_t q = 0; q < queries; q++) {
@@ -460,7 +374,7 @@ static void backward_shared(const struct lane *lane, const struct pass *p, struc
     for (size_t n = 0; n < group; n++) {
         for (size_t pair = groups.begin * group + n; pair < groups.end * group; pair += group) {
             const struct back g = back_of(p, pair);
-            row_sums(&g, lane_span(lane, s->T_q, 1), r);
+            row_sums(&g, lane_span(lane, s->T_q, 1));
             for (size_t q = 0; q < queries; q++)
                 if (my_turn(lane, q))
                     zero_unseen_queries(&g, q);
