@@ -57,7 +57,7 @@ const struct catalogue_entry catalogue[] = {
      .one_head = true,
      .trains = true,
      .needs_tiles = true,
-     .least_length = ATTENTION_TILE_QUERIES + 1},
+     .least_length = ATTENTION_TILE_SHORT + 1},
     {.name = "window-edge",
      .says = "the window is one position longer than declared",
      .fault = {.attention = ATTENTION_FAULT_WINDOW_EDGE},

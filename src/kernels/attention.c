@@ -129,7 +129,8 @@ static struct attention_tile tile_at(const struct head *a, enum attention_stage 
     const struct attention_shape *s = a->s;
     struct attention_tile t = {.i0 = query_tile * attention_tile_queries(s), .j0 = key_tile * attention_tile_keys(s)};
     t.queries = least(attention_tile_queries(s), s->T_q - t.i0);
-    t.keys = least(attention_tile_keys(s), s->T_k - t.j0);
+    /* no further than the last query sees */
+    t.keys = least(attention_tile_keys(s), attention_fault_keys(s, a->h, stage, t.i0 + t.queries - 1).end - t.j0);
     t.whole = attention_fault_keys(s, a->h, stage, t.i0).end >= t.j0 + t.keys &&
               attention_fault_keys(s, a->h, stage, t.i0 + t.queries - 1).begin <= t.j0;
     for (size_t i = 0; i < t.queries; i++) {
@@ -317,6 +318,11 @@ static void backward_tile(const struct back *g, size_t query_tile, size_t key_ti
         attention_tile_mask(r->mask, r->ld, &t, g->a.drop, g->a.b, g->a.h, s->T_k);
     attention_tile_gradient(r->p, r->ds, r->ld, &t, g->max, g->share, g->d, g->a.drop ? r->mask : NULL);
     const bool add = !(first_query && g->first_of_group);
+    if (!add) { /* later queries may see more of these keys */
+        const size_t j1 = t.j0 + t.keys, rest = least(attention_tile_keys(s), s->T_k - t.j0) - t.keys;
+        zero_rows(g->dk + j1 * s->k_stride, s->k_stride, rest, hs);
+        zero_rows(g->dv + j1 * s->v_stride, s->v_stride, rest, hs);
+    }
     const struct attention_side dv = {g->dv + t.j0 * s->v_stride, s->v_stride, add, dy, s->y_stride},
                                 dk = {g->dk + t.j0 * s->k_stride, s->k_stride, add, q, s->q_stride},
                                 dq = {g->dq + t.i0 * s->q_stride, s->q_stride, !first_key, k, s->k_stride};

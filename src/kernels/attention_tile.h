@@ -8,15 +8,18 @@
 #include "kernels/attention_shape.h"
 
 /* Queries and keys of a tile, measured: a tile of scores fits the first cache, and small products run at the rate of
- * large ones. */
+ * large ones. In a short text, up to ATTENTION_SHORT, the diagonal crosses so many of the tiles that smaller ones, of
+ * which less is hidden, cost less. */
 #define ATTENTION_TILE_QUERIES 64
 #define ATTENTION_TILE_KEYS 64
+#define ATTENTION_SHORT 512
+#define ATTENTION_TILE_SHORT 32
 /* At most, when a shape brings its own. */
 #define ATTENTION_TILE_MOST 128
 
 static inline size_t attention_tile_queries(const struct attention_shape *s)
 {
-    return s->tile ? s->tile : ATTENTION_TILE_QUERIES;
+    return s->tile ? s->tile : s->T_q <= ATTENTION_SHORT ? ATTENTION_TILE_SHORT : ATTENTION_TILE_QUERIES;
 }
 
 static inline size_t attention_tile_keys(const struct attention_shape *s)

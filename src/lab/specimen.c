@@ -149,7 +149,7 @@ enum status specimen_make(struct specimen *s, const struct specimen_need *need, 
     *s = (struct specimen){0};
     const size_t V = need->trained ? text->tokenizer.size : ONE_OF(&d, 2, 3, 7, 30, 65);
     /* of small tiles even short texts have several */
-    const size_t tile = ONE_OF(&kernel, 0, 0, 3, 5, 8, 16), past = tile ? tile + 1 : ATTENTION_TILE_QUERIES + 1;
+    const size_t tile = ONE_OF(&kernel, 0, 0, 3, 5, 8, 16), past = tile ? tile + 1 : ATTENTION_TILE_SHORT + 1;
     struct specimen_need longer = *need;
     longer.least_length = at_least(need->least_length, need->crosses ? past : 1);
     struct config c = draw_config(&longer, V, &d);

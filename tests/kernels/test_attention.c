@@ -123,10 +123,10 @@ static const struct change usual = {0};
 
 Test(attention, matches_the_oracle_around_its_own_tiles)
 {
-    static const size_t lengths[] = {1, 63, 64, 65, 131};
+    static const size_t lengths[] = {1, 31, 32, 33, 63, 64, 65, 131, ATTENTION_SHORT + 65};
     static const size_t widths[] = {5, 32, 33};
-    for (size_t t = 0; t < 5; t++)
-        for (size_t w = 0; w < 3; w++) {
+    for (size_t t = 0; t < 9; t++)
+        for (size_t w = 0; w < (lengths[t] > 200 ? 1 : 3); w++) {
             const struct attention_sizes sizes = {1, 2, 2, widths[w], lengths[t], lengths[t]};
             check(&sizes, ATTENTION_PACKED, 0, &usual, &divisions[0], "packed");
             check(&sizes, ATTENTION_CACHE, w == 0 ? 0.3 : 0, &usual, &divisions[1], "cache");
