@@ -226,7 +226,7 @@ static enum status run_cost(const struct options *options, const struct settings
     const bool chosen = options_given(options, "threads");
     const struct lab_cost cost = {.max_t = s->max_t,
                                   .head_size = s->head_size,
-                                  .threads = chosen ? (int)s->threads : team_cores(),
+                                  .team = compute_team(chosen ? s->threads : 0),
                                   .svg = s->svg,
                                   .json = s->json};
     return lab_cost_run(&cost, err);

@@ -41,7 +41,7 @@ static void print_text(const struct cost *c, const struct lab_cost *s)
 {
     char a[HUMAN_SIZE], b[HUMAN_SIZE], d[HUMAN_SIZE];
     printf("causal attention, forward and backward: batch 1, %zu head%s of %zu, %d thread%s\n\n", c->heads,
-           c->heads == 1 ? "" : "s", s->head_size, s->threads, s->threads == 1 ? "" : "s");
+           c->heads == 1 ? "" : "s", s->head_size, s->team.threads, s->team.threads == 1 ? "" : "s");
     printf("%7s  %24s  %24s  %15s\n", "", "reference", "tiled", "tiled/reference");
     printf("%7s  %14s %9s  %14s %9s  %7s %7s\n", "length", "time", "memory", "time", "memory", "time", "memory");
     for (size_t k = 0; k < c->n[COST_TILED]; k++)
@@ -89,9 +89,9 @@ static json_t *exponents(const struct cost *c, enum cost_kind kind)
 static enum status print_json(const struct cost *c, const struct lab_cost *s, struct error *err)
 {
     json_t *o = json_pack("{s:I, s:I, s:i, s:o, s:o, s:{s:o, s:o}}", "head_size", (json_int_t)s->head_size, "heads",
-                          (json_int_t)c->heads, "threads", s->threads, "reference", series(c, COST_REFERENCE), "tiled",
-                          series(c, COST_TILED), "exponents", "reference", exponents(c, COST_REFERENCE), "tiled",
-                          exponents(c, COST_TILED));
+                          (json_int_t)c->heads, "threads", s->team.threads, "reference", series(c, COST_REFERENCE),
+                          "tiled", series(c, COST_TILED), "exponents", "reference", exponents(c, COST_REFERENCE),
+                          "tiled", exponents(c, COST_TILED));
     if (o && c->step.T)
         json_object_set_new(o, "step",
                             json_pack("{s:I, s:f, s:I, s:I}", "T", (json_int_t)c->step.T, "seconds", c->step.seconds,
@@ -156,7 +156,7 @@ enum status lab_cost_run(const struct lab_cost *s, struct error *err)
     const struct cost_options o = {.most = s->max_t,
                                    .head_size = s->head_size,
                                    .step = s->max_t < STEP_T ? s->max_t : STEP_T,
-                                   .threads = s->threads,
+                                   .team = s->team,
                                    .progress = progress,
                                    .context = &notes};
     interrupt_catch();

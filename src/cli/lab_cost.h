@@ -6,10 +6,11 @@
 #include <stddef.h>
 
 #include "base/status.h"
+#include "base/team.h"
 
 struct lab_cost {
     size_t max_t, head_size;
-    int threads;
+    struct team team;
     const char *svg; /* NULL: no picture */
     bool json;
 };

@@ -25,6 +25,7 @@ static size_t least(size_t a, size_t b)
 
 /* What one lane works in. */
 struct room {
+    const struct lane *lane;
     size_t ld;                         /* whole vectors of queries */
     real *p, *ds, *mask;               /* (keys,ld) */
     real *qt, *dyt;                    /* (hs,ld): transposed tiles of q and dy */
@@ -68,7 +69,7 @@ size_t attention_scratch(const struct attention_shape *s, int lanes)
 
 static struct room room_of(const struct lane *lane, const struct attention_shape *s, real *scratch)
 {
-    struct room r;
+    struct room r = {.lane = lane};
     const size_t each = layout(&r, s, NULL);
     layout(&r, s, scratch + shared_size(s) + (size_t)lane->index * each);
     return r;
@@ -164,26 +165,26 @@ static void forward_tile(const struct head *a, real *y, const struct attention_r
     real *y_i = y + i0 * s->y_stride;
     const real *q_i = a->q + i0 * s->q_stride;
     attention_tile_begin(&r->state, queries);
-    attention_tile_transpose(r->qt, r->ld, q_i, s->q_stride, queries, s->hs);
+    attention_tile_transpose(r->lane, r->qt, r->ld, q_i, s->q_stride, queries, s->hs);
     for (size_t n = keys.begin; n < keys.end; n++) {
         const struct attention_tile t = tile_at(a, ATTENTION_SCORES, tile, n);
         const bool first = n == keys.begin;
         /* S = scale Q K^T, here its transpose; P = exp(S - m) over visible keys, exactly 0 elsewhere */
         attention_product_of_pairs(r->p, r->ld, s->scale, a->k + t.j0 * s->k_stride, s->k_stride, r->qt, &t, s->hs);
-        attention_tile_softmax(r->p, r->ld, &t, &r->state, rows != NULL);
+        attention_tile_softmax(r->lane, r->p, r->ld, &t, &r->state, rows != NULL);
         if (!first)
-            attention_tile_rescale(y_i, s->y_stride, queries, s->hs, r->state.moved);
+            attention_tile_rescale(r->lane, y_i, s->y_stride, queries, s->hs, r->state.moved);
         if (a->drop) {
-            attention_tile_mask(r->mask, r->ld, &t, a->drop, a->b, a->h, s->T_k);
-            attention_tile_drop(r->p, r->ld, t.keys, r->mask);
+            attention_tile_mask(r->lane, r->mask, r->ld, &t, a->drop, a->b, a->h, s->T_k);
+            attention_tile_drop(r->lane, r->p, r->ld, t.keys, r->mask);
         }
         /* Y = drop(P) V, still to be divided by l */
         const struct attention_side y_side = {y_i, s->y_stride, !first, a->v + t.j0 * s->v_stride, s->v_stride};
-        attention_product_to_queries(&y_side, 1, r->p, r->ld, &t, s->hs, r->clean);
+        attention_product_to_queries(r->lane, &y_side, 1, r->p, r->ld, &t, s->hs, r->clean);
     }
     if (keys.begin == keys.end)
         zero_rows(y_i, s->y_stride, queries, s->hs);
-    attention_tile_end(y_i, s->y_stride, s->hs, &r->state, queries);
+    attention_tile_end(r->lane, y_i, s->y_stride, s->hs, &r->state, queries);
     const size_t row = a->first_row + i0;
     for (size_t i = 0; i < queries && rows; i++) {
         const struct attention_interval seen = attention_fault_keys(s, a->h, ATTENTION_SCORES, i0 + i);
@@ -226,7 +227,7 @@ void attention_forward(const struct lane *lane, real *restrict y, const struct a
             if (pair >= whole && !my_turn(lane, (pair - whole) * tiles + tile))
                 continue;
             if (s->T_q == 1 && !a.drop)
-                attention_row_forward(y_bh, rows, kept, a.first_row, a.q, a.k, a.v, s,
+                attention_row_forward(lane, y_bh, rows, kept, a.first_row, a.q, a.k, a.v, s,
                                       attention_fault_keys(s, a.h, ATTENTION_SCORES, 0));
             else
                 forward_tile(&a, y_bh, rows, kept, tile, &r);
@@ -275,11 +276,11 @@ static struct back back_of(const struct pass *p, size_t pair)
 }
 
 /* forward: P = softmax(S), so dS_ij = P_ij (dP_ij - sum_k P_ik dP_ik), and that sum is dy_i . y_i */
-static void row_sums(const struct back *g, struct span rows)
+static void row_sums(const struct back *g, struct span rows, const struct room *r)
 {
     const struct attention_shape *s = g->a.s;
-    attention_tile_row_sums(g->d + rows.begin, g->dy + rows.begin * s->y_stride, g->y + rows.begin * s->y_stride,
-                            s->y_stride, rows.end - rows.begin, s->hs);
+    attention_tile_row_sums(r->lane, g->d + rows.begin, g->dy + rows.begin * s->y_stride,
+                            g->y + rows.begin * s->y_stride, s->y_stride, rows.end - rows.begin, s->hs);
 }
 
 static bool sees(const struct head *a, size_t query_tile, size_t key_tile)
@@ -293,8 +294,8 @@ static void turn_queries(const struct back *g, size_t tile, const struct room *r
 {
     const struct attention_shape *s = g->a.s;
     const size_t i0 = tile * attention_tile_queries(s), queries = least(attention_tile_queries(s), s->T_q - i0);
-    attention_tile_transpose(r->qt, r->ld, g->a.q + i0 * s->q_stride, s->q_stride, queries, s->hs);
-    attention_tile_transpose(r->dyt, r->ld, g->dy + i0 * s->y_stride, s->y_stride, queries, s->hs);
+    attention_tile_transpose(r->lane, r->qt, r->ld, g->a.q + i0 * s->q_stride, s->q_stride, queries, s->hs);
+    attention_tile_transpose(r->lane, r->dyt, r->ld, g->dy + i0 * s->y_stride, s->y_stride, queries, s->hs);
 }
 
 /* One tile of queries, turned, against one of keys. dq gets tiles of keys in falling order, dk and dv tiles of queries
@@ -315,8 +316,8 @@ static void backward_tile(const struct back *g, size_t query_tile, size_t key_ti
     /* forward: Y = drop(P) V, so d drop(P) = dY V^T */
     attention_product_of_pairs(r->ds, r->ld, 1, v, s->v_stride, r->dyt, &t, hs);
     if (g->a.drop)
-        attention_tile_mask(r->mask, r->ld, &t, g->a.drop, g->a.b, g->a.h, s->T_k);
-    attention_tile_gradient(r->p, r->ds, r->ld, &t, g->max, g->share, g->d, g->a.drop ? r->mask : NULL);
+        attention_tile_mask(r->lane, r->mask, r->ld, &t, g->a.drop, g->a.b, g->a.h, s->T_k);
+    attention_tile_gradient(r->lane, r->p, r->ds, r->ld, &t, g->max, g->share, g->d, g->a.drop ? r->mask : NULL);
     const bool add = !(first_query && g->first_of_group);
     if (!add) { /* later queries may see more of these keys */
         const size_t j1 = t.j0 + t.keys, rest = least(attention_tile_keys(s), s->T_k - t.j0) - t.keys;
@@ -326,10 +327,10 @@ static void backward_tile(const struct back *g, size_t query_tile, size_t key_ti
     const struct attention_side dv = {g->dv + t.j0 * s->v_stride, s->v_stride, add, dy, s->y_stride},
                                 dk = {g->dk + t.j0 * s->k_stride, s->k_stride, add, q, s->q_stride},
                                 dq = {g->dq + t.i0 * s->q_stride, s->q_stride, !first_key, k, s->k_stride};
-    attention_product_to_keys(&dv, 1, r->p, r->ld, &t, hs, r->clean);
+    attention_product_to_keys(r->lane, &dv, 1, r->p, r->ld, &t, hs, r->clean);
     /* forward: S = scale Q K^T */
-    attention_product_to_keys(&dk, s->scale, r->ds, r->ld, &t, hs, r->clean);
-    attention_product_to_queries(&dq, s->scale, r->ds, r->ld, &t, hs, r->clean);
+    attention_product_to_keys(r->lane, &dk, s->scale, r->ds, r->ld, &t, hs, r->clean);
+    attention_product_to_queries(r->lane, &dq, s->scale, r->ds, r->ld, &t, hs, r->clean);
 }
 
 static void zero_unseen_queries(const struct back *g, size_t tile)
@@ -358,7 +359,7 @@ static void zero_unseen_keys(const struct back *g, size_t tile)
 static void backward_head(const struct back *g, const struct room *r)
 {
     const size_t queries = tiles_of_queries(g->a.s), keys = tiles_of_keys(g->a.s);
-    row_sums(g, (struct span){0, g->a.s->T_q});
+    row_sums(g, (struct span){0, g->a.s->T_q}, r);
     for (size_t k = 0; k < keys; k++)
         zero_unseen_keys(g, k);
     for (size_t q = 0; q < queries; q++) {
@@ -380,7 +381,7 @@ static void backward_shared(const struct lane *lane, const struct pass *p, struc
     for (size_t n = 0; n < group; n++) {
         for (size_t pair = groups.begin * group + n; pair < groups.end * group; pair += group) {
             const struct back g = back_of(p, pair);
-            row_sums(&g, lane_span(lane, s->T_q, 1));
+            row_sums(&g, lane_span(lane, s->T_q, 1), r);
             for (size_t q = 0; q < queries; q++)
                 if (my_turn(lane, q))
                     zero_unseen_queries(&g, q);

@@ -23,9 +23,9 @@ struct attention_side {
 /* out (queries,hs) from x (keys,hs), and out (keys,hs) from x (queries,hs). w is exactly 0 for what is hidden. What is
  * not finite in a row of x reaches the rows of out that see it and no others, whose bits it does not change.
  *   clean  (rows of x, hs): scratch */
-void attention_product_to_queries(const struct attention_side *s, real alpha, const real *w, size_t ld,
-                                  const struct attention_tile *t, size_t hs, real *clean);
-void attention_product_to_keys(const struct attention_side *s, real alpha, const real *w, size_t ld,
-                               const struct attention_tile *t, size_t hs, real *clean);
+void attention_product_to_queries(const struct lane *lane, const struct attention_side *s, real alpha, const real *w,
+                                  size_t ld, const struct attention_tile *t, size_t hs, real *clean);
+void attention_product_to_keys(const struct lane *lane, const struct attention_side *s, real alpha, const real *w,
+                               size_t ld, const struct attention_tile *t, size_t hs, real *clean);
 
 #endif

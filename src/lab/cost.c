@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "base/team.h"
 #include "kernels/attention.h"
 #include "kernels/attention_ref.h"
 #include "lab/drill.h"
@@ -42,7 +41,7 @@ double cost_exponent(const double *x, const double *y, size_t n)
 struct job {
     enum cost_kind kind;
     struct attention_shape shape;
-    int threads;
+    struct team team;
     real *qkv, *y, *dqkv, *dy; /* (T,3C), (T,C), (T,3C), (T,C) */
     struct attention_rows rows;
     struct attention_kept kept;
@@ -52,7 +51,7 @@ struct job {
 static void layout(struct job *j, struct arena *a)
 {
     const struct attention_shape *s = &j->shape;
-    const size_t C = s->H * s->hs, T = s->T_q, rows = s->H * T, lanes = (size_t)team_lanes(j->threads);
+    const size_t C = s->H * s->hs, T = s->T_q, rows = s->H * T, lanes = (size_t)j->team.threads;
     j->qkv = arena_take(a, T * 3 * C, sizeof *j->qkv);
     j->dqkv = arena_take(a, T * 3 * C, sizeof *j->dqkv);
     j->y = arena_take(a, T * C, sizeof *j->y);
@@ -77,7 +76,7 @@ static struct job job_of(enum cost_kind kind, const struct cost_options *o, size
     const size_t C = heads * o->head_size;
     return (struct job){
         .kind = kind,
-        .threads = o->threads,
+        .team = o->team,
         .shape = {.B = 1,
                   .H = heads,
                   .H_kv = heads,
@@ -125,7 +124,7 @@ static int by_size(const void *a, const void *b)
 static double time_pass(struct job *j)
 {
     const double start = clock_seconds();
-    team_run(j->threads, pass, j);
+    team_run(j->team, pass, j);
     return clock_seconds() - start;
 }
 
@@ -255,7 +254,7 @@ static enum status measure_step(struct cost *c, const struct cost_options *o, st
         s = gpt_create(&g, &config, err);
     if (s)
         return s;
-    s = work_create(&w, &config, 1, o->step, true, o->threads, err);
+    s = work_create(&w, &config, 1, o->step, true, o->team, err);
     if (!s) {
         struct arena a = {0};
         struct optimizer optimizer;
@@ -271,8 +270,8 @@ static enum status measure_step(struct cost *c, const struct cost_options *o, st
 
 enum status cost_run(struct cost *c, const struct cost_options *o, struct error *err)
 {
-    assert(o->most >= COST_FIRST && o->head_size > 0 && o->threads > 0);
-    const size_t lanes = (size_t)team_lanes(o->threads);
+    assert(o->most >= COST_FIRST && o->head_size > 0 && o->team.threads > 0);
+    const size_t lanes = (size_t)o->team.threads;
     *c = (struct cost){.heads = lanes < sizeof causal / sizeof *causal ? lanes : sizeof causal / sizeof *causal};
     enum status s = measure_lengths(c, o, err);
     if (!s)

@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "base/status.h"
+#include "base/team.h"
 
 #define COST_FIRST 256
 #define COST_LENGTHS 16
@@ -43,7 +44,7 @@ struct cost_options {
     size_t most;      /* the longest length, at least COST_FIRST */
     size_t head_size; /* > 0 */
     size_t step;      /* length of the training step; 0: none */
-    int threads;
+    struct team team;
     /* After each measurement, and at the beginning (done = 0). True stops with STATUS_INTERRUPTED. NULL: never asked.
      */
     bool (*progress)(void *context, const char *what, size_t T);

@@ -42,7 +42,8 @@ static void expect_product(bool to_keys, bool add, bool whole)
     real *out = pool_normal(&pool, outs * HS, 3, 1);
     const real *before = pool_copy(&pool, out, outs * HS);
     struct attention_side side = {out, HS, add, x, LD_X};
-    (to_keys ? attention_product_to_keys : attention_product_to_queries)(&side, (real)0.5, w, LD, &t, HS, clean);
+    (to_keys ? attention_product_to_keys : attention_product_to_queries)(&lane_alone, &side, (real)0.5, w, LD, &t, HS,
+                                                                         clean);
     for (size_t o = 0; o < outs; o++)
         for (size_t c = 0; c < HS; c++) {
             double want = add ? (double)before[o * HS + c] : 0;
@@ -56,7 +57,8 @@ static void expect_product(bool to_keys, bool add, bool whole)
         const real kept = x[n * LD_X + 1];
         x[n * LD_X + 1] = (real)NAN;
         side.out = again;
-        (to_keys ? attention_product_to_keys : attention_product_to_queries)(&side, (real)0.5, w, LD, &t, HS, clean);
+        (to_keys ? attention_product_to_keys : attention_product_to_queries)(&lane_alone, &side, (real)0.5, w, LD, &t,
+                                                                             HS, clean);
         x[n * LD_X + 1] = kept;
         for (size_t o = 0; o < outs; o++)
             if (to_keys ? sees(&t, n, o) : sees(&t, o, n))

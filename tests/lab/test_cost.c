@@ -25,7 +25,7 @@ Test(cost, both_kinds_are_measured_and_a_step_is_trained)
 {
     struct error err;
     struct cost c;
-    const struct cost_options o = {.most = 1024, .head_size = 16, .step = 300, .threads = 1};
+    const struct cost_options o = {.most = 1024, .head_size = 16, .step = 300, .team = {.threads = 1}};
     cr_assert_eq(cost_run(&c, &o, &err), STATUS_OK, "%s", err.message);
     cr_assert(c.n[COST_REFERENCE] == 3 && c.n[COST_TILED] == 3 && c.heads == 1 && c.refused_T == 0);
     for (int kind = 0; kind < COST_KINDS; kind++)
@@ -48,7 +48,7 @@ Test(cost, stops_when_it_is_told_to)
     struct error err;
     struct cost c;
     const struct cost_options o = {
-        .most = 1024, .head_size = 4, .threads = 1, .progress = stop_at_third, .context = &asked};
+        .most = 1024, .head_size = 4, .team = {.threads = 1}, .progress = stop_at_third, .context = &asked};
     cr_assert_eq(cost_run(&c, &o, &err), STATUS_INTERRUPTED);
     cr_assert(c.n[COST_REFERENCE] == 1 && c.n[COST_TILED] == 1);
 }

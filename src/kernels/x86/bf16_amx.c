@@ -8,6 +8,9 @@
 #define EDGE 16 /* rows of every tile, each of 64 bytes */
 #define ROWS 32
 #define COLS 32
+/* To gcc 12 the intrinsics that load read no memory, or only its first bytes: without this it may put off writing what
+ * they are to read. */
+#define WRITTEN() __asm__ volatile("" ::: "memory")
 #define TARGET __attribute__((target("amx-tile,amx-bf16,avx512f")))
 
 /* Eight tiles of 16 rows of 64 bytes: 0 to 3 hold sums, 4 and 5 rows of A, 6 and 7 columns of B. */
@@ -22,6 +25,7 @@ TARGET void bf16_amx_begin(void)
         config.row_bytes[tile] = 64;
         config.rows[tile] = EDGE;
     }
+    WRITTEN();
     _tile_loadconfig(&config);
 }
 
@@ -35,6 +39,7 @@ TARGET static void whole(float *c, size_t ldc, bool add, const uint32_t *a, size
                          size_t pairs)
 {
     const size_t c_bytes = ldc * sizeof *c, a_bytes = stride * sizeof *a, b_bytes = COLS * sizeof *b;
+    WRITTEN();
     if (add) {
         _tile_loadd(0, c, c_bytes);
         _tile_loadd(1, c + EDGE, c_bytes);
@@ -60,6 +65,7 @@ TARGET static void whole(float *c, size_t ldc, bool add, const uint32_t *a, size
     _tile_stored(1, c + EDGE, c_bytes);
     _tile_stored(2, c + EDGE * ldc, c_bytes);
     _tile_stored(3, c + EDGE * ldc + EDGE, c_bytes);
+    WRITTEN();
 }
 
 TARGET static void run(float *c, size_t ldc, size_t rows, size_t cols, bool add, const uint32_t *a, size_t stride,
