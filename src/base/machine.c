@@ -1,9 +1,8 @@
 #include "base/machine.h"
 
+#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #ifdef __linux__
 /* The rest of the first line of a file that begins with `key`; false when there is none. */
@@ -42,35 +41,4 @@ const char *machine_name(char out[MACHINE_NAME_SIZE])
     if (length == 0)
         snprintf(out, MACHINE_NAME_SIZE, "unknown processor");
     return out;
-}
-
-size_t machine_peak_bytes(void)
-{
-#ifdef __linux__
-    /* getrusage's figure is never reset, this one is. */
-    char line[256];
-    if (find_line(line, sizeof line, "/proc/self/status", "VmHWM:"))
-        return (size_t)strtoull(line + strlen("VmHWM:"), NULL, 10) * 1024;
-#endif
-    struct rusage usage;
-    if (getrusage(RUSAGE_SELF, &usage) != 0 || usage.ru_maxrss < 0)
-        return 0;
-#ifdef __APPLE__
-    return (size_t)usage.ru_maxrss;
-#else
-    return (size_t)usage.ru_maxrss * 1024;
-#endif
-}
-
-bool machine_peak_reset(void)
-{
-#ifdef __linux__
-    FILE *f = fopen("/proc/self/clear_refs", "w");
-    if (!f)
-        return false;
-    const bool written = fputs("5", f) >= 0;
-    return fclose(f) == 0 && written;
-#else
-    return false;
-#endif
 }

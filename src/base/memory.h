@@ -1,4 +1,4 @@
-/* What the operating system says of memory. Where it says nothing (not Linux) every answer is 0 or false. */
+/* What the operating system says of memory. Where it says nothing the answer is 0 or false. */
 #ifndef BASE_MEMORY_H
 #define BASE_MEMORY_H
 

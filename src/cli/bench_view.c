@@ -151,8 +151,8 @@ static void put(json_t *object, const char *key, double value)
 
 static json_t *kernels(enum isa isa)
 {
-    return json_pack("{s:s, s:s, s:s}", "isa", isa_name(isa), "gemm", gemm_library(), "gemm_bf16",
-                     gemm_bf16_kernel(isa));
+    return json_pack("{s:s, s:s, s:s, s:s}", "isa", isa_name(isa), "attention", "tiled", "gemm", gemm_library(),
+                     "gemm_bf16", gemm_bf16_kernel(isa));
 }
 
 static json_t *operations(const struct bench *b, const struct bench_options *o)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/machine.h"
+#include "base/memory.h"
 #include "base/rng.h"
 #include "lab/pace.h"
 #include "lab/peak.h"
@@ -259,7 +259,7 @@ static enum status generation_round(struct rig *r, struct error *err)
 static enum status prepare(struct rig *r, struct error *err)
 {
     const struct bench_options *o = r->o;
-    (void)machine_peak_reset(); /* where it cannot be, the peak is the process's */
+    (void)memory_forget_peak(); /* where it cannot be, the peak is the process's */
     enum status s = gpt_create(&r->model, &o->config, err);
     if (s)
         return s;
@@ -275,7 +275,7 @@ static enum status prepare(struct rig *r, struct error *err)
             r->b->tokens = r->work.B * r->work.T;
             r->b->step_flops = bench_step_flops(&r->model.table, &o->config, o->batch_size);
             r->b->arena_bytes = r->model.table.size * sizeof(real) + r->work.arena.size + r->arena.size;
-            r->b->peak_bytes = machine_peak_bytes();
+            r->b->peak_bytes = memory_peak();
             s = peak_create(&r->peak, o->gemm_size, o->team, err);
         }
         if (!s)

@@ -44,7 +44,7 @@ struct bench {
     double summary;                               /* reading the logs of one step */
     struct laps laps;                             /* seconds of each operation, on lane 0 */
     size_t arena_bytes;                           /* parameters, gradients, moments and activations */
-    size_t peak_bytes;   /* most memory that was resident while training (machine.h); 0: unknown */
+    size_t peak_bytes;   /* most memory that was resident while training (memory.h); 0: unknown */
     double within, past; /* symbols a second, on one thread (pace.h) */
 };
 

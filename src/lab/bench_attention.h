@@ -7,8 +7,9 @@
 
 #include "base/status.h"
 #include "base/team.h"
+#include "lab/lone_attention.h"
 
-#define BENCH_ATTENTION_KERNELS 1
+#define BENCH_ATTENTION_KERNELS LONE_KINDS
 
 struct bench_attention_options {
     size_t B, H, hs, T; /* > 0 (asserted); causal, packed q, k and v as in training */
@@ -19,7 +20,7 @@ struct bench_attention_options {
     void *context;
 };
 
-/* Of one kernel: medians, in seconds; memory beside q, k, v, y and their gradients. */
+/* Of one kernel: medians, in seconds; all memory, q, k, v, y and their gradients included. */
 struct bench_attention {
     const char *name;
     double forward, backward;

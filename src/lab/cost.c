@@ -9,9 +9,8 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "kernels/attention.h"
-#include "kernels/attention_ref.h"
 #include "lab/drill.h"
+#include "lab/lone_attention.h"
 #include "model/optimizer.h"
 
 #define REPEATS 15 /* at most */
@@ -37,81 +36,9 @@ double cost_exponent(const double *x, const double *y, size_t n)
     return xy / xx;
 }
 
-/* One attention over q, k, v side by side, as a block calls it. */
-struct job {
-    enum cost_kind kind;
-    struct attention_shape shape;
-    struct team team;
-    real *qkv, *y, *dqkv, *dy; /* (T,3C), (T,C), (T,3C), (T,C) */
-    struct attention_rows rows;
-    struct attention_kept kept;
-    real *weights, *scratch;
-};
-
-static void layout(struct job *j, struct arena *a)
+static enum lone_kind lone_of(enum cost_kind kind)
 {
-    const struct attention_shape *s = &j->shape;
-    const size_t C = s->H * s->hs, T = s->T_q, rows = s->H * T, lanes = (size_t)j->team.threads;
-    j->qkv = arena_take(a, T * 3 * C, sizeof *j->qkv);
-    j->dqkv = arena_take(a, T * 3 * C, sizeof *j->dqkv);
-    j->y = arena_take(a, T * C, sizeof *j->y);
-    j->dy = arena_take(a, T * C, sizeof *j->dy);
-    j->rows.lse = arena_take(a, rows, sizeof(real));
-    j->rows.entropy = arena_take(a, rows, sizeof(real));
-    j->rows.max_score = arena_take(a, rows, sizeof(real));
-    if (j->kind == COST_REFERENCE) {
-        j->weights = arena_take(a, rows * T, sizeof(real));
-        j->scratch = arena_take(a, lanes * attention_ref_scratch(s), sizeof(real));
-    } else {
-        j->kept.max = arena_take(a, rows, sizeof(real));
-        j->kept.share = arena_take(a, rows, sizeof(real));
-        j->scratch = arena_take(a, attention_scratch(s, (int)lanes), sizeof(real));
-    }
-}
-
-static const enum attention_rule causal[64] = {ATTENTION_CAUSAL};
-
-static struct job job_of(enum cost_kind kind, const struct cost_options *o, size_t heads, size_t T)
-{
-    const size_t C = heads * o->head_size;
-    return (struct job){
-        .kind = kind,
-        .team = o->team,
-        .shape = {.B = 1,
-                  .H = heads,
-                  .H_kv = heads,
-                  .hs = o->head_size,
-                  .T_q = T,
-                  .T_k = T,
-                  .q_batch = T * 3 * C,
-                  .k_batch = T * 3 * C,
-                  .v_batch = T * 3 * C,
-                  .y_batch = T * C,
-                  .q_stride = 3 * C,
-                  .k_stride = 3 * C,
-                  .v_stride = 3 * C,
-                  .y_stride = C,
-                  .scale = (real)(1 / sqrt((double)o->head_size)),
-                  .rules = causal},
-    };
-}
-
-static void pass(const struct lane *lane, void *context)
-{
-    const struct job *j = context;
-    const struct attention_shape *s = &j->shape;
-    const size_t C = s->H * s->hs;
-    const real *q = j->qkv, *k = q + C, *v = q + 2 * C;
-    real *dq = j->dqkv, *dk = dq + C, *dv = dq + 2 * C;
-    if (j->kind == COST_REFERENCE) {
-        attention_ref_forward(lane, j->y, &j->rows, j->weights, q, k, v, s, NULL, j->scratch);
-        lane_barrier(lane);
-        attention_ref_backward(lane, dq, dk, dv, j->dy, j->weights, q, k, v, s, NULL, j->scratch);
-    } else {
-        attention_forward(lane, j->y, &j->rows, &j->kept, q, k, v, s, NULL, j->scratch);
-        lane_barrier(lane);
-        attention_backward(lane, dq, dk, dv, j->dy, j->y, &j->kept, q, k, v, s, NULL, j->scratch);
-    }
+    return kind == COST_REFERENCE ? LONE_REFERENCE : LONE_TILED;
 }
 
 static int by_size(const void *a, const void *b)
@@ -120,51 +47,35 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Time of one pass, first of all to warm up. */
-static double time_pass(struct job *j)
+static double time_pass(struct lone_attention *a)
 {
-    const double start = clock_seconds();
-    team_run(j->team, pass, j);
-    return clock_seconds() - start;
+    const double forward = lone_attention_forward(a);
+    return forward + lone_attention_backward(a);
 }
 
-static size_t bytes_of(const struct job *j)
+static enum status measure(struct cost_point *p, enum cost_kind kind, const struct lone_size *size, struct team team,
+                           struct error *err)
 {
-    struct arena a = {0};
-    struct job copy = *j;
-    layout(&copy, &a);
-    return a.overflow ? (size_t)-1 : a.used;
-}
-
-static enum status measure(struct cost_point *p, struct job *j, struct error *err)
-{
-    struct arena a = {0};
-    layout(j, &a);
-    *p = (struct cost_point){.T = j->shape.T_q, .bytes = a.used};
+    *p = (struct cost_point){.T = size->T};
     const bool forgot = memory_forget_peak();
     const size_t before = memory_peak();
-    const enum status s = arena_place(&a, err);
+    struct lone_attention a;
+    const enum status s = lone_attention_create(&a, lone_of(kind), size, team, err);
     if (s)
         return s;
-    layout(j, &a);
-    const struct rng_site site = {.seed = 1, .purpose = RNG_CHECK, .head = 30};
-    const size_t n = j->shape.T_q * j->shape.H * j->shape.hs;
-    for (size_t i = 0; i < 3 * n; i++)
-        j->qkv[i] = (real)(2 * rng_uniform(&site, (uint32_t)i) - 1);
-    for (size_t i = 0; i < n; i++)
-        j->dy[i] = (real)(2 * rng_uniform(&site, (uint32_t)(3 * n + i)) - 1);
-    double seconds[REPEATS], spent = time_pass(j);
+    p->bytes = a.arena.size;
+    double seconds[REPEATS], spent = time_pass(&a);
     size_t times = 0;
     /* what took long need not be warmed up */
     if (spent > ENOUGH)
         seconds[times++] = spent;
     while (times < REPEATS && spent < ENOUGH)
-        spent += seconds[times++] = time_pass(j);
+        spent += seconds[times++] = time_pass(&a);
     qsort(seconds, times, sizeof *seconds, by_size);
     p->seconds = seconds[times / 2];
     const size_t peak = memory_peak();
     p->resident = forgot && peak > before ? peak - before : 0;
-    arena_free(&a);
+    lone_attention_free(&a);
     return STATUS_OK;
 }
 
@@ -177,13 +88,13 @@ static enum status ask(const struct cost_options *o, const char *what, size_t T,
 
 static enum status measure_lengths(struct cost *c, const struct cost_options *o, struct error *err)
 {
-    static const char *const names[] = {"reference", "tiled"};
     enum status s = STATUS_OK;
     for (size_t T = COST_FIRST; !s && T <= o->most && c->n[COST_TILED] < COST_LENGTHS; T *= 2)
         for (int kind = COST_REFERENCE; !s && kind < COST_KINDS; kind++) {
-            struct job j = job_of((enum cost_kind)kind, o, c->heads, T);
+            const struct lone_size size = {1, c->heads, o->head_size, T};
+            const size_t bytes = lone_attention_bytes(lone_of((enum cost_kind)kind), &size, o->team);
             if (kind == COST_REFERENCE) {
-                const size_t bytes = bytes_of(&j), available = memory_available();
+                const size_t available = memory_available();
                 if (c->refused_T)
                     continue;
                 if (bytes == (size_t)-1 || (available > 0 && bytes > available / 4 * 3)) {
@@ -193,12 +104,12 @@ static enum status measure_lengths(struct cost *c, const struct cost_options *o,
                     continue;
                 }
             }
-            s = ask(o, names[kind], T, err);
+            s = ask(o, lone_attention_name(lone_of((enum cost_kind)kind)), T, err);
             if (!s)
-                s = measure(&c->point[kind][c->n[kind]], &j, err);
+                s = measure(&c->point[kind][c->n[kind]], (enum cost_kind)kind, &size, o->team, err);
             if (s == STATUS_MEMORY && kind == COST_REFERENCE) { /* the system thinks otherwise */
                 c->refused_T = T;
-                c->refused_bytes = bytes_of(&j);
+                c->refused_bytes = bytes;
                 s = STATUS_OK;
             } else {
                 c->n[kind] += !s;
@@ -271,8 +182,7 @@ static enum status measure_step(struct cost *c, const struct cost_options *o, st
 enum status cost_run(struct cost *c, const struct cost_options *o, struct error *err)
 {
     assert(o->most >= COST_FIRST && o->head_size > 0 && o->team.threads > 0);
-    const size_t lanes = (size_t)o->team.threads;
-    *c = (struct cost){.heads = lanes < sizeof causal / sizeof *causal ? lanes : sizeof causal / sizeof *causal};
+    *c = (struct cost){.heads = (size_t)o->team.threads};
     enum status s = measure_lengths(c, o, err);
     if (!s)
         fit(c);
