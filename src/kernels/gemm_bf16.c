@@ -9,6 +9,7 @@
 #include "kernels/x86/turn.h"
 
 #define COLS GEMM_BF16_COLS
+#define STRIP 96         /* columns that are read together before they are turned */
 #define BLOCK 16         /* pairs, and rows, that are packed or turned together; a tile of AMX is as deep */
 #define DEPTH 16 * BLOCK /* pairs that a block of A rows goes through before the next: they stay in the first cache */
 
@@ -68,15 +69,15 @@ VARIANTS_INLINE void pairs_across(uint32_t *out, size_t ld_out, const real *x, s
     }
 }
 
-/* out = block transposed, `rows` of its rows (BLOCK long): out[c, r]. */
-VARIANTS_INLINE void turn(enum isa isa, uint32_t *out, size_t ld_out, const uint32_t block[BLOCK * BLOCK], size_t cols,
+/* out = block transposed: out[c, r] of rows of words `ld` apart. */
+VARIANTS_INLINE void turn(enum isa isa, uint32_t *out, size_t ld_out, const uint32_t *block, size_t ld, size_t cols,
                           size_t rows)
 {
-    if (isa >= ISA_AVX512 && cols == BLOCK && rows == BLOCK && turn_avx512(out, ld_out, block))
+    if (isa >= ISA_AVX512 && cols == BLOCK && rows == BLOCK && turn_avx512(out, ld_out, block, ld))
         return;
     for (size_t c = 0; c < cols; c++)
         for (size_t r = 0; r < rows; r++)
-            out[c * ld_out + r] = block[r * BLOCK + c];
+            out[c * ld_out + r] = block[r * ld + c];
 }
 
 static size_t least(size_t a, size_t b)
@@ -94,12 +95,13 @@ VARIANTS(void, gemm_bf16_pack_a,
         pairs_along(a, pairs, source, ld, M, K, pairs);
         return;
     }
-    uint32_t block[BLOCK * BLOCK];
+    uint32_t strip[BLOCK * STRIP];
     for (size_t k = 0; k < pairs; k += BLOCK)
-        for (size_t m = 0; m < M; m += BLOCK) {
-            const size_t width = least(M - m, BLOCK), height = 2 * k < K ? K - 2 * k : 0;
-            pairs_across(block, BLOCK, source + 2 * k * ld + m, ld, height, width, BLOCK, BLOCK);
-            turn(lane->isa, a + m * pairs + k, pairs, block, width, BLOCK);
+        for (size_t m = 0; m < M; m += STRIP) { /* rows of the source are read as they lie */
+            const size_t width = least(M - m, STRIP), height = 2 * k < K ? K - 2 * k : 0;
+            pairs_across(strip, STRIP, source + 2 * k * ld + m, ld, height, width, BLOCK, STRIP);
+            for (size_t n = 0; n < width; n += BLOCK)
+                turn(lane->isa, a + (m + n) * pairs + k, pairs, strip + n, STRIP, least(width - n, BLOCK), BLOCK);
         }
 }
 
@@ -123,7 +125,7 @@ VARIANTS(void, gemm_bf16_pack_b,
                 const size_t rows = half < width ? least(width - half, BLOCK) : 0;
                 pairs_along(block, BLOCK, source + (n + half) * ld + 2 * k, ld, rows, left, BLOCK);
                 memset(block + rows * BLOCK, 0, (BLOCK - rows) * BLOCK * sizeof *block);
-                turn(lane->isa, to + half, COLS, block, BLOCK, BLOCK);
+                turn(lane->isa, to + half, COLS, block, BLOCK, BLOCK, BLOCK);
             }
         }
     }

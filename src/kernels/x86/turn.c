@@ -5,11 +5,11 @@
 
 /* Pairs of rows, then of pairs, then of quads of words change places: first inside each quarter of a register, then the
  * quarters themselves. */
-__attribute__((target("avx512f"))) bool turn_avx512(uint32_t *out, size_t ld_out, const uint32_t block[256])
+__attribute__((target("avx512f"))) bool turn_avx512(uint32_t *out, size_t ld_out, const uint32_t *block, size_t ld)
 {
     __m512i r[16], t[16];
     for (int i = 0; i < 16; i++)
-        r[i] = _mm512_loadu_si512(block + i * 16);
+        r[i] = _mm512_loadu_si512(block + (size_t)i * ld);
     for (int i = 0; i < 16; i += 2) {
         t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
         t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
@@ -35,11 +35,12 @@ __attribute__((target("avx512f"))) bool turn_avx512(uint32_t *out, size_t ld_out
     return true;
 }
 #else
-bool turn_avx512(uint32_t *out, size_t ld_out, const uint32_t block[256])
+bool turn_avx512(uint32_t *out, size_t ld_out, const uint32_t *block, size_t ld)
 {
     (void)out;
     (void)ld_out;
     (void)block;
+    (void)ld;
     return false;
 }
 #endif

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* out[c * ld_out + r] = block[r * 16 + c]. False, with nothing done, in a build without AVX-512; the processor must
+/* out[c * ld_out + r] = block[r * ld + c]. False, with nothing done, in a build without AVX-512; the processor must
  * have it. */
-bool turn_avx512(uint32_t *out, size_t ld_out, const uint32_t block[256]);
+bool turn_avx512(uint32_t *out, size_t ld_out, const uint32_t *block, size_t ld);
 
 #endif

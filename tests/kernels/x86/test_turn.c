@@ -13,7 +13,7 @@ Test(turn, rows_become_columns_and_nothing_else_is_written)
         block[i] = 0x01000193u * (i + 1);
     for (size_t ld = 16; ld <= 21; ld += 5) {
         memset(out, 0xee, sizeof out);
-        cr_assert(turn_avx512(out, ld, block));
+        cr_assert(turn_avx512(out, ld, block, 16));
         for (size_t c = 0; c < 16; c++) {
             for (size_t r = 0; r < 16; r++)
                 cr_assert_eq(out[c * ld + r], block[r * 16 + c], "ld %zu, row %zu, column %zu", ld, r, c);
