@@ -4,6 +4,7 @@
 
 #include "kernels/gemm.h"
 #include "kernels/linear_bf16.h"
+#include "kernels/matvec.h"
 #include "kernels/variants.h"
 
 /* Weights are shared out in strips of this many, so that no two lanes write one cache line. */
@@ -11,7 +12,17 @@
 
 static size_t stored_width(const struct linear_weight *w)
 {
-    return w->transposed ? w->in : w->out;
+    return w->stride > 0 ? w->stride : w->transposed ? w->in : w->out;
+}
+
+/* These outputs of some rows, where there are few rows. */
+static void few_rows(const struct lane *lane, real *restrict y, const real *x, const struct linear_weight *w,
+                     const real *bias, size_t N, struct span columns)
+{
+    if (w->transposed)
+        matvec_forward_transposed(lane, y, x, w->values, bias, N, w->in, w->out, stored_width(w), columns);
+    else
+        matvec_forward(lane, y, x, w->values, bias, N, w->in, w->out, stored_width(w), columns);
 }
 
 /* y[n,:] = bias */
@@ -39,9 +50,18 @@ void linear_forward(const struct lane *lane, real *restrict y, const real *x, co
                     const real *bias, size_t N)
 {
     assert(w->in > 0 && w->out > 0);
+    assert(!w->room || (w->stride == 0 && !w->share_columns));
+    if (w->share_columns) {
+        few_rows(lane, y, x, w, bias, N, lane_span(lane, w->out, GRAIN));
+        return;
+    }
     const struct span s = lane_span(lane, N, 1);
     const size_t rows = s.end - s.begin;
     real *y_s = y + s.begin * w->out;
+    if (!w->room && N <= MATVEC_ROWS) {
+        few_rows(lane, y_s, x + s.begin * w->in, w, bias, rows, (struct span){0, w->out});
+        return;
+    }
     if (bias)
         fill(lane, y_s, bias, rows, w->out);
     if (w->room) {
@@ -55,7 +75,7 @@ void linear_forward(const struct lane *lane, real *restrict y, const real *x, co
 void linear_backward_input(const struct lane *lane, real *restrict dx, const real *dy, const struct linear_weight *w,
                            size_t N)
 {
-    assert(w->in > 0 && w->out > 0);
+    assert(w->in > 0 && w->out > 0 && w->stride == 0);
     if (w->room) {
         linear_bf16_backward_input(lane, dx, dy, w, N);
         return;
@@ -69,7 +89,7 @@ void linear_backward_input(const struct lane *lane, real *restrict dx, const rea
 void linear_backward_weight(const struct lane *lane, real *restrict dw, real *restrict dbias, const real *x,
                             const real *dy, const struct linear_weight *w, size_t N)
 {
-    assert(w->in > 0 && w->out > 0);
+    assert(w->in > 0 && w->out > 0 && w->stride == 0);
     /* forward: y[n,o] += x[n,i] W[i,o], so dW[i,o] += x[n,i] dy[n,o]; the stored rows are shared out. */
     if (w->room) {
         linear_bf16_backward_weight(lane, dw, x, dy, w, N);

@@ -24,6 +24,8 @@ struct linear_weight {
     const real *values; /* (in,out), or (out,in) when transposed (the output head) */
     size_t in, out;
     bool transposed;
+    size_t stride;      /* reals from one stored row to the next; 0: they are dense. Forward in fp32 only */
+    bool share_columns; /* see linear_forward */
     const struct linear_room *room;
     uint32_t *packed; /* linear_packed_words of it */
 };
@@ -44,7 +46,9 @@ void linear_pack(const struct lane *lane, const struct linear_weight *w, enum li
 
 /* y[n,:] = x[n,:] W + bias
  *   y (N,out)   x (N,in)   bias (out) or NULL   y must not alias x
- * Each lane does its share of the rows. */
+ * Each lane does its share of the rows. With w->share_columns (fp32 only) it does all rows of its share of the outputs
+ * instead, so that lanes can share a single row: barriers must stand before and after, and every row gets the bits that
+ * it would get alone, whatever N and the number of lanes. */
 void linear_forward(const struct lane *lane, real *restrict y, const real *x, const struct linear_weight *w,
                     const real *bias, size_t N);
 

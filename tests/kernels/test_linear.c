@@ -129,6 +129,55 @@ Test(linear, harness_catches_planted_faults_in_the_value_and_in_each_gradient)
     }
 }
 
+struct shared {
+    struct linear_weight w;
+    const real *x, *bias;
+    real *y;
+    size_t N;
+};
+
+static void forward(const struct lane *lane, void *context)
+{
+    const struct shared *c = context;
+    linear_forward(lane, c->y, c->x, &c->w, c->bias, c->N);
+}
+
+/* A part of wider rows, as queries are of W_QKV, and columns that lanes share: the same numbers. */
+Test(linear, parts_of_a_matrix_and_shared_columns_give_what_the_whole_does)
+{
+    enum { IN = 24, OUT = 70, FIRST = 33, MOST = 12 };
+    for (size_t N = 1; N <= MOST; N += 11)
+        for (int transposed = 0; transposed < 2; transposed++) {
+            struct pool pool = {0};
+            const real *x = pool_normal(&pool, MOST * IN, 1, 1), *values = pool_normal(&pool, IN * OUT, 2, 1),
+                       *bias = pool_normal(&pool, OUT, 3, 1);
+            struct shared c = {{.values = values, .in = IN, .out = OUT, .transposed = transposed}, x, bias, NULL, N};
+            real *whole = c.y = pool_real(&pool, N * OUT);
+            forward(&lane_alone, &c);
+            c.w.share_columns = true;
+            for (size_t d = 0; d < DIVISIONS; d++) {
+                c.y = pool_real(&pool, N * OUT);
+                division_run(&divisions[d], forward, &c);
+                cr_assert(oracle_error(c.y, pool_widen(&pool, whole, N * OUT), N * OUT) <= LIMIT);
+            }
+            c.w = (struct linear_weight){.values = values + (transposed ? FIRST * IN : FIRST),
+                                         .in = IN,
+                                         .out = OUT - FIRST,
+                                         .transposed = transposed,
+                                         .stride = transposed ? IN : OUT};
+            c.bias = bias + FIRST;
+            for (size_t d = 0; d < DIVISIONS; d++) {
+                c.y = pool_real(&pool, N * (OUT - FIRST));
+                division_run(&divisions[d], forward, &c);
+                for (size_t n = 0; n < N; n++)
+                    cr_assert(oracle_error(c.y + n * (OUT - FIRST),
+                                           pool_widen(&pool, whole + n * OUT + FIRST, OUT - FIRST),
+                                           OUT - FIRST) <= LIMIT);
+            }
+            pool_free(&pool);
+        }
+}
+
 Test(linear, no_rows_leave_everything_as_it_was)
 {
     real values[6] = {1, 2, 3, 4, 5, 6}, dw[6] = {6, 5, 4, 3, 2, 1}, dbias[3] = {7, 8, 9}, out[1] = {0};
