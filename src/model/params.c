@@ -116,10 +116,17 @@ void params_table_free(struct params_table *t)
 
 const struct params_tensor *params_find(const struct params_table *t, enum params_kind kind, size_t layer)
 {
-    for (size_t i = 0; i < t->count; i++)
-        if (t->tensor[i].kind == kind && (!in_block(kind) || t->tensor[i].layer == layer))
-            return &t->tensor[i];
-    return NULL;
+    /* The order of params_table_make: passes ask for every tensor of every layer, once for each symbol. */
+    const size_t before = PARAMS_LN1_GAIN, outside = PARAMS_KINDS - PER_LAYER - 1;
+    const size_t layers = t->count >= outside ? (t->count - outside) / PER_LAYER : 0;
+    size_t i = (size_t)kind;
+    if (in_block(kind))
+        i += layer * PER_LAYER;
+    else if (i >= before)
+        i += (layers - 1) * PER_LAYER;
+    const bool there = i < t->count && (!in_block(kind) || layer < layers);
+    assert(!there || t->tensor[i].kind == kind);
+    return there ? &t->tensor[i] : NULL;
 }
 
 size_t params_views(struct params_view out[6], const struct params_table *t, size_t layer)
