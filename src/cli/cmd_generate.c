@@ -224,7 +224,7 @@ static enum status generate(struct writer *w, const struct prompt *p, const stru
     sample_layout(&w->scratch, &arena, w->V);
     s = stream_open(&w->stream, stdout, w->settings->stop, err);
     if (s == STATUS_OK)
-        s = decode_create(&w->decode, model, team, err);
+        s = decode_create(&w->decode, model, 1, team, err);
     if (s == STATUS_OK) {
         if (p->count > block)
             fprintf(stderr, "note: the prompt has %zu symbols and the context holds %zu: only the last %zu count\n",

@@ -94,6 +94,8 @@ const struct catalogue_entry catalogue[] = {
     {DECODE("cache-one-back", FAULT_CACHE_ONE_BACK, "a new key takes the place of the one before it in the cache")},
     {DECODE("cache-not-reset", FAULT_CACHE_NOT_RESET, "a new text finds the cache of the last one")},
     {DECODE("cache-not-refilled", FAULT_CACHE_NOT_REFILLED, "the window slides and the cache stays as it is")},
+    {DECODE("cache-next-row", FAULT_CACHE_NEXT_ROW,
+            "of several texts at once, each reads the cache of the one before")},
     {.name = "prefill-unmasked",
      .says = "no mask while a prompt enters the cache",
      .fault = {.attention = ATTENTION_FAULT_NO_MASK, .when = FAULT_IN_PREFILL},

@@ -16,7 +16,9 @@
 #define NEAR 1e-5
 #endif
 
-#define SLIDES 40 /* symbols decoded past the context, at most */
+#define ROWS 3      /* texts at once */
+#define ROW_STEPS 4 /* symbols decoded for each of them within the context, at most */
+#define SLIDES 40   /* symbols decoded past the context, at most */
 
 struct trial {
     const struct gpt *g;
@@ -39,17 +41,17 @@ static void blame(const struct trial *t, const char *what)
 }
 
 /* Logits after the first n symbols, by a pass over the last T of them. */
-static const real *by_window(const struct trial *t, size_t n)
+static const real *by_window(const struct trial *t, const uint32_t *tokens, size_t n)
 {
     const size_t T = n < t->T ? n : t->T;
-    gpt_forward(t->g, t->w, t->tokens + (n - T), 1, T, &gpt_quiet);
+    gpt_forward(t->g, t->w, tokens + (n - T), 1, T, &gpt_quiet);
     return t->w->logits + (T - 1) * t->V;
 }
 
-/* True when the decoder's logits after n symbols are not what a pass gives. */
-static bool differs(struct trial *t, const real *found, size_t n)
+/* True when the decoder's logits after n symbols of a text are not what a pass gives. */
+static bool text_differs(struct trial *t, const uint32_t *tokens, const real *found, size_t n)
 {
-    const real *want = by_window(t, n);
+    const real *want = by_window(t, tokens, n);
     double scale = 1, off = 0;
     for (size_t k = 0; k < t->V; k++) {
         const double error = fabs((double)found[k] - (double)want[k]);
@@ -58,6 +60,11 @@ static bool differs(struct trial *t, const real *found, size_t n)
     }
     t->compared++;
     return !(off <= t->allowed * scale);
+}
+
+static bool differs(struct trial *t, const real *found, size_t n)
+{
+    return text_differs(t, t->tokens, found, n);
 }
 
 /* One symbol after another from the start, compared at the positions chosen. */
@@ -109,11 +116,50 @@ static bool slides_differ(struct trial *t)
     return differ;
 }
 
+/* Several texts that begin with the same n symbols and go on differently, one of which ends on the way; as far as the
+ * context goes, and two symbols further. */
+static bool rows_differ(struct trial *t, size_t n)
+{
+    const size_t more = (t->T - n < ROW_STEPS ? t->T - n : ROW_STEPS) + 2, size = n + more;
+    uint32_t *text = malloc(ROWS * size * sizeof *text);
+    if (!text) {
+        t->failed = fail(t->err, STATUS_MEMORY, "check: out of memory");
+        return false;
+    }
+    for (size_t r = 0; r < ROWS; r++) {
+        memcpy(text + r * size, t->tokens, n * sizeof *text);
+        /* no two go on alike, where there are that many symbols */
+        for (size_t k = n; k < size; k++)
+            text[r * size + k] = (uint32_t)((t->tokens[k] + r) % t->V);
+    }
+    decode_reset(&t->d);
+    (void)decode_append(&t->d, t->tokens, n);
+    decode_fork(&t->d, ROWS);
+    size_t which[ROWS], rows = ROWS;
+    for (size_t r = 0; r < ROWS; r++)
+        which[r] = r;
+    bool differ = false;
+    for (size_t k = n; k < size; k++) {
+        uint32_t next[ROWS];
+        for (size_t r = 0; r < rows; r++)
+            next[r] = text[which[r] * size + k];
+        const real *found = decode_step(&t->d, next);
+        for (size_t r = 0; r < rows; r++)
+            differ |= text_differs(t, text + which[r] * size, found + r * t->V, k + 1);
+        if (k == n + more / 2) { /* the last one is moved */
+            decode_drop(&t->d, 0);
+            which[0] = which[--rows];
+        }
+    }
+    free(text);
+    return differ;
+}
+
 /* The same text must give the same bits in a decoder that has just read another. */
 static bool reset_differs(struct trial *t, size_t n)
 {
     struct decode fresh;
-    t->failed = t->failed ? t->failed : decode_create(&fresh, t->g, t->w->team, t->err);
+    t->failed = t->failed ? t->failed : decode_create(&fresh, t->g, 1, t->w->team, t->err);
     if (t->failed)
         return false;
     decode_reset(&t->d);
@@ -164,21 +210,23 @@ static enum status run(struct trial *t, size_t lengths)
 {
     size_t at[DECODING_LENGTHS];
     const size_t count = chart_positions(at, lengths, t->T);
-    bool steps = steps_differ(t, at, count), prompts = false, peeks = false, reset = false;
+    bool steps = steps_differ(t, at, count), prompts = false, peeks = false, reset = false, rows = false;
     for (size_t k = 0; k < count; k++) {
         const size_t n = at[k] + 1;
         prompts |= prompt_differs(t, n);
-        if (k % 4 == 0)
+        if (k % 4 == 0) {
             reset |= reset_differs(t, n);
+            rows |= rows_differ(t, n);
+        }
         peeks |= n > 1 && cache_peeks(t, n);
     }
     if (t->failed)
         return t->failed;
-    const bool slides = slides_differ(t), any = steps || prompts || slides || peeks || reset;
+    const bool slides = slides_differ(t), any = steps || prompts || slides || peeks || reset || rows;
     verdict_say(t->v, "decode", any ? VERDICT_FOUND : VERDICT_CLEAN, 0,
                 any ? "some of %zu comparisons differ"
-                    : "%zu comparisons: symbol by symbol, by prompts, past the context and after a reset it gives what "
-                      "whole windows give",
+                    : "%zu comparisons: symbol by symbol, by prompts, past the context, after a reset and for several "
+                      "texts at once it gives what whole windows give",
                 t->compared);
     if (reset) { /* nothing else can be judged by a decoder that remembers */
         blame(t, "after a reset the logits depend on the text before it: the cache is stale");
@@ -190,6 +238,8 @@ static enum status run(struct trial *t, size_t lengths)
         blame(t, "symbol by symbol the logits are not those of a whole window: look at the cache's positions");
     else if (prompts && !peeks)
         blame(t, "after a prompt the logits are not those of a whole window");
+    if (rows && !steps && !slides)
+        blame(t, "of several texts at once the logits are not those of each alone: their caches are mixed up");
     if (slides && !steps)
         blame(t, "past the context the logits are not those of the window: the cache is stale");
     return STATUS_OK;
@@ -207,7 +257,7 @@ enum status decoding_check(struct verdict *v, const struct gpt *g, struct work *
     t.tokens = malloc(t.n * sizeof *t.tokens);
     if (!t.tokens)
         return fail(err, STATUS_MEMORY, "check: out of memory");
-    enum status s = decode_create(&t.d, &plain, w->team, err);
+    enum status s = decode_create(&t.d, &plain, ROWS, w->team, err);
     if (!s) {
         const struct rng_site site = {.seed = seed, .purpose = RNG_CHECK, .head = 7};
         for (size_t k = 0; k < t.n; k++)

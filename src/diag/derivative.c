@@ -80,7 +80,7 @@ static void block_lane(const struct lane *lane, void *context)
 {
     const struct job *j = context;
     struct block_acts *a = &j->w->block[j->layer];
-    const struct block_pass p = {j->g, j->layer, j->B, j->T, &j->pass, NULL};
+    const struct block_pass p = {j->g, j->layer, j->B, j->T, &j->pass, NULL, false};
     block_forward(lane, j->x, a, j->w, &p);
     lane_barrier(lane);
     block_backward(lane, j->x, a, j->w, j->grads, &p);

@@ -50,7 +50,7 @@ static void block_lane(const struct lane *lane, void *context)
     const struct call *c = context;
     const struct trial *t = c->trial;
     struct block_acts *a = &t->w->block[t->layer];
-    const struct block_pass p = {t->g, t->layer, t->B, t->T, t->pass, NULL};
+    const struct block_pass p = {t->g, t->layer, t->B, t->T, t->pass, NULL, false};
     if (!c->backward) {
         block_forward(lane, c->x, a, t->w, &p);
         return;

@@ -68,7 +68,7 @@ static void lane(const struct lane *lane, void *context)
     const struct job *j = context;
     const size_t L = j->g->config.n_layer;
     for (size_t layer = L; layer-- > 0;) {
-        const struct block_pass p = {j->g, layer, j->B, j->T, &j->pass, NULL};
+        const struct block_pass p = {j->g, layer, j->B, j->T, &j->pass, NULL, false};
         lane_barrier(lane);
         block_backward(lane, layer ? j->w->block[layer - 1].out : j->w->embedded, &j->w->block[layer], j->w, j->parts,
                        &p);

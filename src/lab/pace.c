@@ -7,7 +7,7 @@
 enum status pace_create(struct pace *p, const struct gpt *model, enum isa isa, struct error *err)
 {
     *p = (struct pace){0};
-    enum status s = decode_create(&p->decode, model, (struct team){.threads = 1, .isa = isa}, err);
+    enum status s = decode_create(&p->decode, model, 1, (struct team){.threads = 1, .isa = isa}, err);
     if (s)
         return s;
     sample_layout(&p->scratch, &p->arena, model->config.vocab_size);

@@ -37,17 +37,30 @@ struct block_weights {
     struct linear_weight qkv, proj, fc, fc_out;
 };
 
+/* One new position in every row: too few rows to be shared out. */
+static bool is_step(const struct block_pass *p)
+{
+    return p->cache && p->T == 1;
+}
+
+size_t block_results(const struct block_pass *p)
+{
+    return p->last_alone ? 1 : p->T;
+}
+
 static struct block_weights weights_of(const struct block_params *b, const struct work *w, const struct block_pass *p)
 {
     const size_t C = p->model->config.n_embd;
     const struct linear_room *room = p->cache ? NULL : work_room(w, p->model->config.precision);
     const struct block_packed *packed = &w->packed[p->layer % 2];
-    return (struct block_weights){
+    struct block_weights m = {
         .qkv = {.values = b->qkv, .in = C, .out = 3 * C, .room = room, .packed = packed->qkv},
         .proj = {.values = b->proj, .in = C, .out = C, .room = room, .packed = packed->proj},
         .fc = {.values = b->fc, .in = C, .out = 4 * C, .room = room, .packed = packed->fc},
         .fc_out = {.values = b->fc_out, .in = 4 * C, .out = C, .room = room, .packed = packed->fc_out},
     };
+    m.qkv.share_columns = m.proj.share_columns = m.fc.share_columns = m.fc_out.share_columns = is_step(p);
+    return m;
 }
 
 static void pack(const struct lane *lane, const struct block_weights *m, enum linear_pass pass)
@@ -71,18 +84,20 @@ static struct dropout dropout_of(const struct block_pass *p, enum rng_purpose pu
 static struct attention_shape shape_of(const struct block_pass *p)
 {
     const struct config *c = &p->model->config;
-    const size_t C = c->n_embd, T_k = p->cache ? p->cache->past + p->T : p->T, kv = p->cache ? C : 3 * C;
+    const size_t C = c->n_embd, T_q = block_results(p);
+    const size_t T_k = p->cache ? p->cache->past + p->T : p->T, kv = p->cache ? C : 3 * C;
+    const size_t kv_batch = (p->cache ? p->cache->capacity : T_k) * kv;
     return (struct attention_shape){
         .B = p->B,
         .H = c->n_head,
         .H_kv = c->n_head,
         .hs = c->head_size,
-        .T_q = p->T,
+        .T_q = T_q,
         .T_k = T_k,
-        .q_batch = p->T * 3 * C,
-        .k_batch = T_k * kv,
-        .v_batch = T_k * kv,
-        .y_batch = p->T * C,
+        .q_batch = T_q * 3 * C,
+        .k_batch = kv_batch,
+        .v_batch = kv_batch,
+        .y_batch = T_q * C,
         .q_stride = 3 * C,
         .k_stride = kv,
         .v_stride = kv,
@@ -109,16 +124,19 @@ static bool by_textbook(const struct block_pass *p, const struct attention_shape
     return wanted;
 }
 
-/* Appends this lane's rows of new keys and values to the cache. */
-static void fill_cache(const struct lane *lane, const struct block_pass *p, const real *qkv, size_t C)
+/* Appends this lane's rows of new keys and values, which lie side by side `stride` apart, to the cache. */
+static void fill_cache(const struct lane *lane, const struct block_pass *p, const real *kv, size_t stride)
 {
     const struct block_cache *cache = p->cache;
-    const bool one_back = p->model->fault && p->model->fault->decode == FAULT_CACHE_ONE_BACK && cache->past > 0;
-    const size_t first = cache->past - one_back;
-    const struct span s = lane_span(lane, p->T, 1);
-    for (size_t t = s.begin; t < s.end; t++) {
-        memcpy(cache->k + (first + t) * C, qkv + t * 3 * C + C, C * sizeof(real));
-        memcpy(cache->v + (first + t) * C, qkv + t * 3 * C + 2 * C, C * sizeof(real));
+    const size_t C = p->model->config.n_embd;
+    const enum fault_decode fault = p->model->fault ? p->model->fault->decode : FAULT_NO_DECODE;
+    const size_t first = cache->past - (fault == FAULT_CACHE_ONE_BACK && cache->past > 0);
+    const struct span s = lane_span(lane, p->B * p->T, 1);
+    for (size_t n = s.begin; n < s.end; n++) {
+        const size_t b = fault == FAULT_CACHE_NEXT_ROW ? (n / p->T + 1) % p->B : n / p->T;
+        const size_t at = (b * cache->capacity + first + n % p->T) * C;
+        memcpy(cache->k + at, kv + n * stride, C * sizeof(real));
+        memcpy(cache->v + at, kv + n * stride + C, C * sizeof(real));
     }
 }
 
@@ -129,12 +147,84 @@ static void mix(const struct lane *lane, const struct block_pass *p, enum fault_
     fault_mix(lane, p->model->fault, place, p->layer, x, p->B, p->T, width, transposed);
 }
 
+/* Between rows and columns in a step: before each product and after it. */
+static void step_barrier(const struct lane *lane, const struct block_pass *p, struct laps *laps)
+{
+    if (is_step(p))
+        laps_barrier(lane, laps);
+}
+
 /* Attention reads the rows of a whole batch row. Where each lane has whole batch rows to itself those are its own, and
  * nobody need wait. */
-static void attention_barrier(const struct lane *lane, size_t B, struct laps *laps)
+static void attention_barrier(const struct lane *lane, const struct block_pass *p, struct laps *laps)
 {
-    if (B % (size_t)lane->count != 0)
+    if (is_step(p) || p->B % (size_t)lane->count != 0)
         laps_barrier(lane, laps);
+}
+
+/* Queries, keys and values of every position. */
+static void project_all(const struct lane *lane, struct block_acts *a, struct work *w, const struct block_params *b,
+                        const struct block_weights *m, const struct block_pass *p)
+{
+    const size_t C = p->model->config.n_embd;
+    step_barrier(lane, p, w->laps);
+    linear_forward(lane, a->qkv, a->ln1, &m->qkv, b->qkv_bias, p->B * p->T);
+    laps_take(lane, w->laps, LAPS_QKV, LAPS_FORWARD);
+    /* Rotary or other position codes on q and k would be applied here. */
+    step_barrier(lane, p, w->laps);
+    if (p->cache)
+        fill_cache(lane, p, a->qkv + C, 3 * C);
+}
+
+/* The last position's query, and then (T,2C) keys and values of every position. */
+static void project_last(const struct lane *lane, struct block_acts *a, const struct block_params *b,
+                         const struct block_pass *p)
+{
+    const size_t C = p->model->config.n_embd;
+    const struct linear_weight q = {.values = b->qkv, .in = C, .out = C, .stride = 3 * C, .share_columns = true},
+                               kv = {.values = b->qkv + C, .in = C, .out = 2 * C, .stride = 3 * C};
+    linear_forward(lane, a->qkv + C, a->ln1, &kv, b->qkv_bias ? b->qkv_bias + C : NULL, p->T);
+    fill_cache(lane, p, a->qkv + C, 2 * C);
+    lane_barrier(lane);
+    linear_forward(lane, a->qkv, a->ln1 + (p->T - 1) * C, &q, b->qkv_bias, 1);
+    lane_barrier(lane);
+}
+
+/* From what attention gave, a->att, to a->out: its projection and the MLP. */
+static void finish(const struct lane *lane, const real *x, struct block_acts *a, struct work *w,
+                   const struct block_params *b, const struct block_pass *p)
+{
+    const struct config *c = &p->model->config;
+    const size_t N = p->B * p->T, C = c->n_embd;
+    const struct block_weights m = weights_of(b, w, p);
+
+    mix(lane, p, FAULT_ATTENTION, a->att, C, false);
+    linear_forward(lane, w->branch, a->att, &m.proj, b->proj_bias, N);
+    laps_take(lane, w->laps, LAPS_PROJ, LAPS_FORWARD);
+    step_barrier(lane, p, w->laps);
+    const struct dropout drop_residual = dropout_of(p, RNG_DROP_RESIDUAL);
+    dropout_apply(lane, w->branch, &drop_residual, p->B, p->T, C);
+    residual_forward(lane, a->mid, x, w->branch, N, C);
+    laps_take(lane, w->laps, LAPS_RESIDUAL, LAPS_FORWARD);
+
+    layernorm_forward(lane, a->ln2, a->ln2_mean, a->ln2_rstd, a->mid, b->ln2_gain, b->ln2_bias, c->norm_epsilon, N, C);
+    mix(lane, p, FAULT_LN2, a->ln2, C, false);
+    laps_take(lane, w->laps, LAPS_LAYERNORM, LAPS_FORWARD);
+    step_barrier(lane, p, w->laps);
+    linear_forward(lane, a->fc, a->ln2, &m.fc, b->fc_bias, N);
+    laps_take(lane, w->laps, LAPS_FC, LAPS_FORWARD);
+    step_barrier(lane, p, w->laps);
+    gelu_forward(lane, a->gelu, a->fc, N, 4 * C);
+    mix(lane, p, FAULT_GELU, a->gelu, 4 * C, false);
+    laps_take(lane, w->laps, LAPS_GELU, LAPS_FORWARD);
+    step_barrier(lane, p, w->laps);
+    linear_forward(lane, w->branch, a->gelu, &m.fc_out, b->fc_out_bias, N);
+    laps_take(lane, w->laps, LAPS_FC_OUT, LAPS_FORWARD);
+    step_barrier(lane, p, w->laps);
+    const struct dropout drop_mlp = dropout_of(p, RNG_DROP_MLP);
+    dropout_apply(lane, w->branch, &drop_mlp, p->B, p->T, C);
+    residual_forward(lane, a->out, a->mid, w->branch, N, C);
+    laps_take(lane, w->laps, LAPS_RESIDUAL, LAPS_FORWARD);
 }
 
 void block_forward(const struct lane *lane, const real *x, struct block_acts *a, struct work *w,
@@ -144,7 +234,8 @@ void block_forward(const struct lane *lane, const real *x, struct block_acts *a,
     const size_t N = p->B * p->T, C = c->n_embd;
     const struct block_params b = block_params(&p->model->table, p->model->params, p->layer);
     const struct block_weights m = weights_of(&b, w, p);
-    assert(!p->cache || p->B == 1);
+    assert(!p->cache || p->B == 1 || p->T == 1);
+    assert(!p->last_alone || (p->cache && p->T > 1));
 
     if (m.qkv.room) {
         pack(lane, &m, LINEAR_FORWARD);
@@ -154,12 +245,11 @@ void block_forward(const struct lane *lane, const real *x, struct block_acts *a,
     layernorm_forward(lane, a->ln1, a->ln1_mean, a->ln1_rstd, x, b.ln1_gain, b.ln1_bias, c->norm_epsilon, N, C);
     mix(lane, p, FAULT_LN1, a->ln1, C, false);
     laps_take(lane, w->laps, LAPS_LAYERNORM, LAPS_FORWARD);
-    linear_forward(lane, a->qkv, a->ln1, &m.qkv, b.qkv_bias, N);
-    laps_take(lane, w->laps, LAPS_QKV, LAPS_FORWARD);
-    /* Rotary or other position codes on q and k would be applied here. */
-    if (p->cache)
-        fill_cache(lane, p, a->qkv, C);
-    attention_barrier(lane, p->B, w->laps);
+    if (p->last_alone)
+        project_last(lane, a, &b, p);
+    else
+        project_all(lane, a, w, &b, &m, p);
+    attention_barrier(lane, p, w->laps);
     const struct attention_shape shape = shape_of(p);
     const struct dropout drop = dropout_of(p, RNG_DROP_ATTENTION);
     const struct attention_rows *rows = p->pass->quiet ? NULL : &a->rows;
@@ -169,29 +259,13 @@ void block_forward(const struct lane *lane, const real *x, struct block_acts *a,
     else
         attention_forward(lane, a->att, rows, a->kept.max ? &a->kept : NULL, a->qkv, k, v, &shape, &drop, w->scratch);
     laps_take(lane, w->laps, LAPS_ATTENTION, LAPS_FORWARD);
-    attention_barrier(lane, p->B, w->laps);
-    mix(lane, p, FAULT_ATTENTION, a->att, C, false);
-    linear_forward(lane, w->branch, a->att, &m.proj, b.proj_bias, N);
-    laps_take(lane, w->laps, LAPS_PROJ, LAPS_FORWARD);
-    const struct dropout drop_residual = dropout_of(p, RNG_DROP_RESIDUAL);
-    dropout_apply(lane, w->branch, &drop_residual, p->B, p->T, C);
-    residual_forward(lane, a->mid, x, w->branch, N, C);
-    laps_take(lane, w->laps, LAPS_RESIDUAL, LAPS_FORWARD);
-
-    layernorm_forward(lane, a->ln2, a->ln2_mean, a->ln2_rstd, a->mid, b.ln2_gain, b.ln2_bias, c->norm_epsilon, N, C);
-    mix(lane, p, FAULT_LN2, a->ln2, C, false);
-    laps_take(lane, w->laps, LAPS_LAYERNORM, LAPS_FORWARD);
-    linear_forward(lane, a->fc, a->ln2, &m.fc, b.fc_bias, N);
-    laps_take(lane, w->laps, LAPS_FC, LAPS_FORWARD);
-    gelu_forward(lane, a->gelu, a->fc, N, 4 * C);
-    mix(lane, p, FAULT_GELU, a->gelu, 4 * C, false);
-    laps_take(lane, w->laps, LAPS_GELU, LAPS_FORWARD);
-    linear_forward(lane, w->branch, a->gelu, &m.fc_out, b.fc_out_bias, N);
-    laps_take(lane, w->laps, LAPS_FC_OUT, LAPS_FORWARD);
-    const struct dropout drop_mlp = dropout_of(p, RNG_DROP_MLP);
-    dropout_apply(lane, w->branch, &drop_mlp, p->B, p->T, C);
-    residual_forward(lane, a->out, a->mid, w->branch, N, C);
-    laps_take(lane, w->laps, LAPS_RESIDUAL, LAPS_FORWARD);
+    attention_barrier(lane, p, w->laps);
+    if (p->last_alone) { /* from here on it is a step */
+        const struct block_pass last = {p->model, p->layer, 1, 1, p->pass, p->cache, false};
+        finish(lane, x + (p->T - 1) * C, a, w, &b, &last);
+    } else {
+        finish(lane, x, a, w, &b, p);
+    }
 }
 
 /* forward: out = in + drop(branch), so the branch's gradient is the stream's, dropped alike. */
@@ -258,7 +332,7 @@ void block_backward(const struct lane *lane, const real *x, const struct block_a
     linear_backward_input(lane, w->dln, dproj, &m.proj, N); /* w->dln now holds the gradient of att */
     laps_take(lane, w->laps, LAPS_PROJ, LAPS_INPUT);
     mix(lane, p, FAULT_ATTENTION, w->dln, C, true);
-    attention_barrier(lane, p->B, w->laps);
+    attention_barrier(lane, p, w->laps);
     const struct attention_shape shape = shape_of(p);
     const struct dropout drop = dropout_of(p, RNG_DROP_ATTENTION);
     /* forward: att = attention(q, k, v), the three views of qkv */

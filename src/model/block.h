@@ -23,22 +23,30 @@ struct block_params {
 /* values (table.size), or NULL, which gives all NULL. */
 struct block_params block_params(const struct params_table *t, real *values, size_t layer);
 
-/* Keys and values that decoding keeps: of one batch row, for one layer. */
+/* Keys and values that decoding keeps, of one layer, for the rows of a batch. All rows are equally long. */
 struct block_cache {
-    real *k, *v; /* (capacity,C) */
-    size_t past; /* positions already there; the new ones are appended */
+    real *k, *v;     /* (rows,capacity,C), from the first row of the pass on */
+    size_t capacity; /* positions */
+    size_t past;     /* positions already there; the new ones are appended */
 };
 
 /* What one pass over a block needs beside its numbers. */
 struct block_pass {
     const struct gpt *model;
     size_t layer;
-    size_t B, T;                     /* B = 1 with a cache */
+    size_t B, T;                     /* B = 1 or T = 1 with a cache */
     const struct gpt_pass *pass;     /* training or not, and the random counters */
     const struct block_cache *cache; /* NULL: keys and values are those of this pass */
+    bool last_alone;                 /* with a cache: only the last position's result is wanted */
 };
 
-/* x (N,C) in, a->out the result (which may be x itself). w lends branch and scratch. All lanes call it. */
+/* Positions of each batch row that a->out will hold: T, or 1. */
+size_t block_results(const struct block_pass *p);
+
+/* x (N,C) in, a->out (B, block_results, C) the result (which may be x itself, unless it holds the last positions
+ * alone). w lends branch and scratch. All lanes call it.
+ * A pass with a cache and T = 1 is a step of decoding: lanes share the columns of every product, and each row gets the
+ * bits that it would get alone. Barriers stand inside, also after the last product; x is divided by rows as ever. */
 void block_forward(const struct lane *lane, const real *x, struct block_acts *a, struct work *w,
                    const struct block_pass *p);
 

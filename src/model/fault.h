@@ -41,9 +41,10 @@ enum fault_place {
 
 enum fault_decode {
     FAULT_NO_DECODE,
-    FAULT_CACHE_ONE_BACK,    /* a new key takes the place of the one before it */
-    FAULT_CACHE_NOT_RESET,   /* a new text goes on where the last one ended */
-    FAULT_CACHE_NOT_REFILLED /* the window slides, the cache stays */
+    FAULT_CACHE_ONE_BACK,     /* a new key takes the place of the one before it */
+    FAULT_CACHE_NOT_RESET,    /* a new text goes on where the last one ended */
+    FAULT_CACHE_NOT_REFILLED, /* the window slides, the cache stays */
+    FAULT_CACHE_NEXT_ROW,     /* in a batch, what a row puts into the cache goes to the next row */
 };
 
 struct fault {

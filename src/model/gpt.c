@@ -79,7 +79,7 @@ static struct dropout embedding_dropout(const struct gpt *g, const struct gpt_pa
     };
 }
 
-/* Tokens to hidden state. caches (L) or NULL. */
+/* Tokens to hidden state. caches (L), after which only the last position of each row is left, or NULL. */
 static void trunk_forward(const struct lane *lane, const struct gpt *g, struct work *w, const uint32_t *tokens,
                           size_t B, size_t T, const struct gpt_pass *pass, const struct block_cache *caches)
 {
@@ -93,13 +93,15 @@ static void trunk_forward(const struct lane *lane, const struct gpt *g, struct w
     laps_take(lane, w->laps, LAPS_EMBEDDING, LAPS_FORWARD);
     const real *x = w->embedded;
     for (size_t layer = 0; layer < c->n_layer; layer++) {
-        const struct block_pass p = {g, layer, B, T, pass, caches ? &caches[layer] : NULL};
+        const bool last = layer + 1 == c->n_layer;
+        const struct block_pass p = {g, layer, B, T, pass, caches ? &caches[layer] : NULL, caches && T > 1 && last};
         block_forward(lane, x, &w->block[layer], w, &p);
         x = w->block[layer].out;
     }
+    const size_t results = caches ? 1 : T;
     layernorm_forward(lane, w->lnf, w->lnf_mean, w->lnf_rstd, x, tensor(g, g->params, PARAMS_LNF_GAIN),
-                      tensor(g, g->params, PARAMS_LNF_BIAS), c->norm_epsilon, B * T, C);
-    fault_mix(lane, g->fault, FAULT_LNF, 0, w->lnf, B, T, C, false);
+                      tensor(g, g->params, PARAMS_LNF_BIAS), c->norm_epsilon, B * results, C);
+    fault_mix(lane, g->fault, FAULT_LNF, 0, w->lnf, B, results, C, false);
     laps_take(lane, w->laps, LAPS_LAYERNORM, LAPS_FORWARD);
 }
 
@@ -124,7 +126,7 @@ static void trunk_backward(const struct lane *lane, const struct gpt *g, struct 
     laps_take(lane, w->laps, LAPS_LAYERNORM, LAPS_INPUT);
     for (size_t layer = c->n_layer; layer-- > 0;) {
         x = layer > 0 ? w->block[layer - 1].out : w->embedded;
-        const struct block_pass p = {g, layer, B, T, pass, NULL};
+        const struct block_pass p = {g, layer, B, T, pass, NULL, false};
         block_backward(lane, x, &w->block[layer], w, grads, &p);
     }
     fault_mix(lane, g->fault, FAULT_EMBEDDINGS, 0, w->dres, B, T, C, true);
@@ -138,17 +140,16 @@ static void trunk_backward(const struct lane *lane, const struct gpt *g, struct 
     laps_take(lane, w->laps, LAPS_EMBEDDING, LAPS_WEIGHT);
 }
 
-void gpt_trunk_cached(const struct lane *lane, const struct gpt *g, struct work *w, const uint32_t *tokens, size_t T,
-                      const struct block_cache *caches)
+void gpt_logits_cached(const struct lane *lane, const struct gpt *g, struct work *w, const uint32_t *tokens, size_t B,
+                       size_t T, const struct block_cache *caches)
 {
-    assert(T > 0 && T <= w->T && caches->past + T <= g->config.block_size);
-    trunk_forward(lane, g, w, tokens, 1, T, &gpt_quiet, caches);
-}
-
-void gpt_head(const struct lane *lane, const struct gpt *g, real *logits, const real *hidden, size_t N)
-{
-    const struct linear_weight head = head_weight(g, NULL);
-    linear_forward(lane, logits, hidden, &head, NULL, N);
+    assert(T > 0 && T <= w->T && B * T <= w->B * w->T && (B == 1 || T == 1));
+    assert(caches->past + T <= g->config.block_size);
+    trunk_forward(lane, g, w, tokens, B, T, &gpt_quiet, caches);
+    struct linear_weight head = head_weight(g, NULL);
+    head.share_columns = true;
+    laps_barrier(lane, w->laps);
+    linear_forward(lane, w->logits, w->lnf, &head, NULL, B);
 }
 
 /* What a team's lanes share during one of the calls below. */

@@ -64,14 +64,12 @@ void gpt_loss_backward(const struct gpt *g, struct work *w, const uint32_t *targ
 void gpt_backward(const struct gpt *g, struct work *w, const uint32_t *tokens, size_t B, size_t T,
                   const struct gpt_pass *pass, real *grads);
 
-/* Inside a team, for decode.c: one batch row of T new tokens after caches->past others, to the hidden state in
- * w->lnf. caches (L). */
+/* Inside a team, for decode.c: T new tokens of each of B rows after caches->past others, to the logits (B,V) of what
+ * follows the last of them, in w->logits. B or T is 1; w has room for B * T rows and T positions, the cache for
+ * past + T (asserted). tokens (B,T); caches (L). With T = 1 each row gets the bits that it would get alone. */
 struct block_cache;
-void gpt_trunk_cached(const struct lane *lane, const struct gpt *g, struct work *w, const uint32_t *tokens, size_t T,
-                      const struct block_cache *caches);
-
-/* Inside a team: logits[n,:] of N rows of hidden state. */
-void gpt_head(const struct lane *lane, const struct gpt *g, real *logits, const real *hidden, size_t N);
+void gpt_logits_cached(const struct lane *lane, const struct gpt *g, struct work *w, const uint32_t *tokens, size_t B,
+                       size_t T, const struct block_cache *caches);
 
 /* After gpt_forward, not quiet: what attention logged, per head (L,H), as attention_shape_summary gives it. w keeps all
  * layers (made for training, asserted). */

@@ -37,7 +37,7 @@ enum status sample_text(char *out, size_t *bytes, const struct gpt *model, const
 {
     *bytes = 0;
     struct decode d;
-    enum status s = decode_create(&d, model, team, err);
+    enum status s = decode_create(&d, model, 1, team, err);
     if (s)
         return s;
     struct arena arena = {0};

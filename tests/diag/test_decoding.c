@@ -51,8 +51,9 @@ Test(decoding, each_fault_of_the_cache_is_named)
     const char *const names[][2] = {{"cache-one-back", "symbol by symbol"},
                                     {"cache-not-reset", "after a reset"},
                                     {"cache-not-refilled", "past the context"},
+                                    {"cache-next-row", "several texts at once"},
                                     {"prefill-unmasked", "no mask while it is read"}};
-    for (size_t k = 0; k < 4; k++) {
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
         struct tiny t;
         make(&t, 2, 12, 7);
         struct fault fault;

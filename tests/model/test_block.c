@@ -129,7 +129,7 @@ static void plain_block(struct pool *pool, double *out, double *weights, double 
 /* Runs one block of t's model on x, alone. */
 static struct block_acts *forward(struct tiny *t, size_t layer, const real *x, const struct gpt_pass *pass)
 {
-    const struct block_pass p = {&t->model, layer, t->B, t->T, pass, NULL};
+    const struct block_pass p = {&t->model, layer, t->B, t->T, pass, NULL, false};
     struct block_acts *a = &t->work.block[layer];
     block_forward(&lane_alone, x, a, &t->work, &p);
     return a;
@@ -205,16 +205,20 @@ Test(block, a_cache_filled_in_pieces_gives_the_rows_of_the_whole)
     tiny_make(&t, &c, 1, 1, T, 1);
     const real *x = pool_normal(&pool, (size_t)T * C, 1, 1);
     const real *whole = pool_copy(&pool, forward(&t, 0, x, &gpt_evaluating)->out, (size_t)T * C);
-    for (size_t piece = 1; piece <= T; piece++) {
-        struct block_cache cache = {pool_real(&pool, (size_t)T * C), pool_real(&pool, (size_t)T * C), 0};
-        for (size_t at = 0; at < T; at += piece) {
-            const size_t n = at + piece < T ? piece : T - at;
-            const struct block_pass p = {&t.model, 0, 1, n, &gpt_evaluating, &cache};
-            cache.past = at;
-            block_forward(&lane_alone, x + at * C, &t.work.block[0], &t.work, &p);
-            cr_expect_leq(tiny_distance(t.work.block[0].out, whole + at * C, n * C), 10 * NEAR, "%zu at %zu", n, at);
+    for (size_t piece = 1; piece <= T; piece++)
+        for (int alone = 0; alone < 2; alone++) { /* the last position of each piece, without the others */
+            struct block_cache cache = {pool_real(&pool, (size_t)T * C), pool_real(&pool, (size_t)T * C), T, 0};
+            for (size_t at = 0; at < T; at += piece) {
+                const size_t n = at + piece < T ? piece : T - at;
+                const struct block_pass p = {&t.model, 0, 1, n, &gpt_evaluating, &cache, alone && n > 1};
+                const size_t results = block_results(&p);
+                cr_assert_eq(results, alone ? 1 : n);
+                cache.past = at;
+                block_forward(&lane_alone, x + at * C, &t.work.block[0], &t.work, &p);
+                const double off = tiny_distance(t.work.block[0].out, whole + (at + n - results) * C, results * C);
+                cr_expect_leq(off, 10 * NEAR, "%zu at %zu, alone %d: %g", n, at, alone, off);
+            }
         }
-    }
     tiny_free(&t);
     pool_free(&pool);
 }
@@ -267,7 +271,7 @@ Test(block, not_a_number_in_a_later_key_or_value_reaches_no_earlier_querys_gradi
     for (size_t k = 0; k < 2 * sizeof AT / sizeof *AT; k++) {
         const size_t at = AT[k / 2];
         const struct gpt_pass *pass = k % 2 ? &DROPPING : &gpt_evaluating;
-        const struct block_pass p = {&t.model, 0, 1, T, pass, NULL};
+        const struct block_pass p = {&t.model, 0, 1, T, pass, NULL, false};
         struct block_acts *a = forward(&t, 0, x, pass);
         memcpy(t.work.dres, dout, (size_t)T * C * sizeof *dout);
         block_backward(&lane_alone, x, a, &t.work, NULL, &p);

@@ -33,7 +33,7 @@ static struct decode decoder(const struct tiny *t, int threads)
 {
     struct error err;
     struct decode d;
-    cr_assert_eq(decode_create(&d, &t->model, support_team(threads), &err), STATUS_OK, "%s", err.message);
+    cr_assert_eq(decode_create(&d, &t->model, 1, support_team(threads), &err), STATUS_OK, "%s", err.message);
     return d;
 }
 
@@ -174,6 +174,89 @@ Test(decode, heads_with_a_window_are_decoded_from_the_cache)
     }
 }
 
+/* Three texts that begin alike and go on differently, row `ends` dropped after half of them: every row's logits against
+ * a decoder that has only that text, bit for bit, into the part where windows slide. `mixed` plants a fault. Returns
+ * how many logits differ. */
+static size_t differing_rows(int threads, size_t prompt, size_t ends, bool full, bool mixed)
+{
+    enum { ROWS = 3, MORE = BLOCK + 3 };
+    const struct fault fault = {.decode = FAULT_CACHE_NEXT_ROW};
+    struct tiny t;
+    struct error err;
+    make(&t, BLOCK, true, true);
+    t.model.rules[1] = full ? ATTENTION_FULL : ATTENTION_CAUSAL;
+    const size_t V = t.model.config.vocab_size;
+    struct decode alone[ROWS], together;
+    for (size_t k = 0; k < ROWS; k++) {
+        alone[k] = decoder(&t, 1);
+        decode_append(&alone[k], t.tokens, prompt);
+    }
+    t.model.fault = mixed ? &fault : NULL;
+    cr_assert_eq(decode_create(&together, &t.model, ROWS, support_team(threads), &err), STATUS_OK);
+    decode_append(&together, t.tokens, prompt);
+    decode_fork(&together, ROWS);
+    size_t text[ROWS] = {0, 1, 2}, rows = ROWS, differ = 0;
+    for (size_t n = 0; n < MORE; n++) {
+        uint32_t next[ROWS];
+        for (size_t r = 0; r < rows; r++)
+            next[r] = t.targets[(text[r] * 17 + n) % TEXT];
+        t.model.fault = mixed ? &fault : NULL;
+        const real *logits = decode_step(&together, next);
+        t.model.fault = NULL;
+        for (size_t r = 0; r < rows; r++)
+            differ += memcmp(decode_append(&alone[text[r]], next + r, 1), logits + r * V, V * sizeof *logits) != 0;
+        if (n == MORE / 2) {
+            decode_drop(&together, ends);
+            text[ends] = text[--rows];
+        }
+    }
+    decode_free(&together);
+    for (size_t k = 0; k < ROWS; k++)
+        decode_free(&alone[k]);
+    tiny_free(&t);
+    return differ;
+}
+
+Test(decode, each_row_of_a_batch_has_the_bits_that_it_has_alone)
+{
+    static const size_t PROMPTS[] = {1, 5, BLOCK - 1, BLOCK, BLOCK + 9};
+    for (size_t k = 0; k < sizeof PROMPTS / sizeof *PROMPTS; k++)
+        for (int threads = 1; threads <= 2; threads++)
+            for (size_t ends = 0; ends < 3; ends++) {
+                cr_expect_eq(differing_rows(threads, PROMPTS[k], ends, false, false), 0, "prompt %zu, row %zu ends",
+                             PROMPTS[k], ends);
+                cr_expect_eq(differing_rows(threads, PROMPTS[k], ends, true, false), 0, "rule full");
+            }
+    cr_expect_gt(differing_rows(1, 5, 0, false, true), 0, "rows that are mixed up are seen");
+}
+
+/* More rows than positions: the room for one symbol of each is larger than that for a window. */
+Test(decode, there_can_be_more_rows_than_positions)
+{
+    enum { ROWS = 9 };
+    struct tiny t;
+    struct error err;
+    make(&t, 4, true, false);
+    const size_t V = t.model.config.vocab_size;
+    struct decode d, alone = decoder(&t, 1);
+    cr_assert_eq(decode_create(&d, &t.model, ROWS, support_team(2), &err), STATUS_OK);
+    decode_append(&d, t.tokens, 2);
+    decode_fork(&d, ROWS);
+    for (size_t n = 1; n <= 3; n++) { /* two fit, then windows slide */
+        const real *logits = decode_step(&d, t.targets + n * ROWS);
+        for (size_t r = 0; r < ROWS; r++) {
+            decode_reset(&alone);
+            const real *want = decode_append(&alone, t.tokens, 2);
+            for (size_t k = 1; k <= n; k++)
+                want = decode_append(&alone, t.targets + k * ROWS + r, 1);
+            cr_expect_eq(memcmp(want, logits + r * V, V * sizeof *want), 0, "row %zu, symbol %zu", r, n);
+        }
+    }
+    decode_free(&d);
+    decode_free(&alone);
+    tiny_free(&t);
+}
+
 /* Where one head sees everything, what a cache holds goes stale with each symbol. */
 Test(decode, a_head_that_sees_everything_is_computed_again)
 {
@@ -202,7 +285,7 @@ Test(decode, a_cache_too_large_for_the_machine_is_refused)
     struct decode d;
     make(&t, BLOCK, true, true);
     t.model.config.block_size = (size_t)1 << 60; /* as decode_create sees it: 2^60 positions, each of several numbers */
-    cr_expect_eq(decode_create(&d, &t.model, support_team(1), &err), STATUS_RANGE, "%s", err.message);
+    cr_expect_eq(decode_create(&d, &t.model, 1, support_team(1), &err), STATUS_RANGE, "%s", err.message);
     cr_expect(strstr(err.message, "choose"), "%s", err.message);
     t.model.config.block_size = BLOCK;
     tiny_free(&t);
