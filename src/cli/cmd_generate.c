@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/team.h"
 #include "cli/command.h"
 #include "cli/compute.h"
 #include "cli/saved.h"
@@ -17,7 +16,7 @@
 
 struct settings {
     const char *prompt, *prompt_file, *stop;
-    size_t n, threads;
+    size_t n, samples, threads;
     struct sample_options sample;
 };
 
@@ -47,6 +46,14 @@ static const struct option_spec options_table[] = {
      .offset = offsetof(struct settings, stop),
      .metavar = "TEXT",
      .help = "end where the model writes this; it is left out itself"},
+    {.name = "num-samples",
+     .type = OPTION_SIZE,
+     .offset = offsetof(struct settings, samples),
+     .metavar = "N",
+     .fallback = "1",
+     .range = OPTION_BETWEEN(1, 4294967295.0),
+     .help = "write N texts, computed side by side, each under a line that says which it is. The first is the one that "
+             "N = 1 writes"},
     OPTION_SECTION("Choice of symbols, in this order"),
     {.name = "temperature",
      .type = OPTION_NUMBER,
@@ -97,6 +104,7 @@ static const struct command_example examples[] = {
     {"A thousand symbols from a run", "generate run -n 1000"},
     {"Go on from a beginning, up to the end of the line", "generate run --prompt 'The bank of the' --stop $'\\n'"},
     {"The likeliest text", "generate run --temperature 0 -n 200"},
+    {"Ten ways to go on", "generate run --prompt 'The bank of the' --num-samples 10 -n 100"},
     {NULL, NULL},
 };
 
@@ -162,81 +170,197 @@ static enum status check_stop(const char *stop, const struct tokenizer *t, struc
     return s;
 }
 
+/* Texts that are computed at once, at most: more would need more memory and gain no speed. */
+#define TOGETHER 32
+
+/* One text of a group. The only one there is goes straight to standard output; one of several waits in memory for
+ * those before it. */
+struct text {
+    struct stream stream;
+    FILE *file; /* NULL: standard output */
+    char *bytes;
+    size_t size;
+    bool ended;
+};
+
 /* Everything the loop works with. */
 struct writer {
     const struct settings *settings;
     const struct tokenizer *tokenizer;
+    const struct prompt *prompt;
     struct decode decode;
     struct sample_scratch scratch;
-    struct stream stream;
     size_t V;
+    size_t first, count, printed; /* the group under way, and how many of it are out */
+    struct text text[TOGETHER];
+    size_t rows;                                 /* texts of the group that go on */
+    uint32_t row_text[TOGETHER], next[TOGETHER]; /* (rows): which text, and its next symbol */
 };
 
-static bool write_symbol(struct writer *w, uint32_t id)
+static void end_text(struct text *t)
 {
-    uint8_t bytes[4];
-    return stream_put(&w->stream, bytes, tokenizer_decode(w->tokenizer, id, bytes));
+    stream_end(&t->stream);
+    t->ended = true;
 }
 
-/* The loop: choose, write, append. Ends early at the stop string, or when nobody can read any more. */
-static enum status write_text(struct writer *w, const struct prompt *p, struct error *err)
+/* Writes the row's next symbol; that may be the last one. */
+static void write_symbol(struct writer *w, size_t row)
+{
+    struct text *t = &w->text[w->row_text[row]];
+    uint8_t bytes[4];
+    t->ended = stream_put(&t->stream, bytes, tokenizer_decode(w->tokenizer, w->next[row], bytes));
+}
+
+/* Takes the texts that have ended out of the batch. The last row takes the place of one that goes. */
+static void drop_ended(struct writer *w)
+{
+    for (size_t row = w->rows; row-- > 0;) {
+        if (!w->text[w->row_text[row]].ended)
+            continue;
+        if (w->rows > 1)
+            decode_drop(&w->decode, row);
+        w->rows--;
+        w->row_text[row] = w->row_text[w->rows];
+        w->next[row] = w->next[w->rows];
+    }
+}
+
+/* Prints what is complete, in order. */
+static enum status print_ended(struct writer *w, struct error *err)
+{
+    for (; w->printed < w->count && w->text[w->printed].ended && w->text[0].file; w->printed++) {
+        const struct text *t = &w->text[w->printed];
+        if (fflush(t->file) != 0)
+            return fail(err, STATUS_MEMORY, "out of memory for %zu texts", w->count);
+        printf("--- %zu of %zu ---\n", w->first + w->printed + 1, w->settings->samples);
+        fwrite(t->bytes, 1, t->size, stdout);
+        if (t->size == 0 || t->bytes[t->size - 1] != '\n')
+            putchar('\n');
+        fflush(stdout);
+    }
+    return ferror(stdout) ? command_flush(err) : STATUS_OK;
+}
+
+/* Begins all texts of the group. Returns the logits of their next symbols, one row or a row each (*stride apart), and
+ * counts the symbols that have been written. */
+static const real *begin(struct writer *w, size_t *stride, size_t *written)
 {
     const struct settings *s = w->settings;
-    size_t written = 0;
-    uint32_t next;
+    const struct prompt *p = w->prompt;
     const real *logits = NULL;
-    if (p->count > 0) {
+    decode_reset(&w->decode);
+    if (p->count > 0)
         logits = decode_append(&w->decode, p->ids, p->count);
-    } else if (s->n > 0) {
-        next = sample_text_start(w->tokenizer, s->sample.seed);
-        uint8_t bytes[4];
-        const bool line_end = tokenizer_decode(w->tokenizer, next, bytes) == 1 && bytes[0] == '\n';
-        if (!line_end && write_symbol(w, next)) /* a drawn symbol is the text's first */
-            return STATUS_OK;
-        written = !line_end;
-        logits = decode_append(&w->decode, &next, 1);
-    }
-    for (; written < s->n; written++) {
-        if (ferror(stdout))
-            return command_flush(err);
-        const enum status status =
-            sample_choose(&next, logits, w->V, &s->sample, 0, (uint32_t)written, &w->scratch, err);
-        if (status != STATUS_OK)
-            return status;
-        if (write_symbol(w, next))
-            return STATUS_OK;
-        if (written + 1 < s->n)
-            logits = decode_append(&w->decode, &next, 1);
-    }
-    stream_end(&w->stream);
-    return STATUS_OK;
+    decode_fork(&w->decode, w->rows);
+    *stride = 0;
+    *written = 0;
+    if (p->count > 0 || s->n == 0)
+        return logits;
+    uint8_t bytes[4];
+    for (size_t row = 0; row < w->rows; row++)
+        w->next[row] = sample_text_start(w->tokenizer, s->sample.seed, (uint32_t)(w->first + row));
+    const bool line_end = tokenizer_decode(w->tokenizer, w->next[0], bytes) == 1 && bytes[0] == '\n';
+    for (size_t row = 0; row < w->rows && !line_end; row++)
+        write_symbol(w, row); /* a drawn symbol is the text's first */
+    drop_ended(w);
+    *stride = w->V;
+    *written = !line_end;
+    return w->rows > 0 ? decode_step(&w->decode, w->next) : NULL;
 }
 
-static enum status generate(struct writer *w, const struct prompt *p, const struct gpt *model, struct error *err)
+/* The loop: choose, write, append. A text ends early at the stop string, all do when nobody can read any more. */
+static enum status write_texts(struct writer *w, struct error *err)
 {
-    const size_t block = model->config.block_size;
-    const struct team team = compute_team(w->settings->threads);
+    const struct settings *s = w->settings;
+    size_t stride, written;
+    const real *logits = begin(w, &stride, &written);
+    for (; written < s->n && w->rows > 0; written++) {
+        for (size_t row = 0; row < w->rows; row++) {
+            const uint32_t sample = (uint32_t)(w->first + w->row_text[row]);
+            const enum status status = sample_choose(&w->next[row], logits + row * stride, w->V, &s->sample, sample,
+                                                     (uint32_t)written, &w->scratch, err);
+            if (status != STATUS_OK)
+                return status;
+            write_symbol(w, row);
+        }
+        drop_ended(w);
+        const enum status status = print_ended(w, err);
+        if (status != STATUS_OK)
+            return status;
+        if (written + 1 < s->n && w->rows > 0)
+            logits = decode_step(&w->decode, w->next);
+        stride = w->V;
+    }
+    for (size_t row = 0; row < w->rows; row++)
+        end_text(&w->text[w->row_text[row]]);
+    return print_ended(w, err);
+}
+
+static enum status open_text(struct writer *w, size_t k, struct error *err)
+{
+    struct text *t = &w->text[k];
+    *t = (struct text){0};
+    if (w->settings->samples > 1) {
+        t->file = open_memstream(&t->bytes, &t->size);
+        if (!t->file)
+            return fail(err, STATUS_MEMORY, "out of memory for %zu texts", w->count);
+    }
+    FILE *out = t->file ? t->file : stdout;
+    fwrite(w->prompt->bytes, 1, w->prompt->size, out);
+    fflush(out);
+    return stream_open(&t->stream, out, w->settings->stop, err);
+}
+
+static void close_text(struct text *t)
+{
+    stream_free(&t->stream);
+    if (t->file)
+        fclose(t->file);
+    free(t->bytes);
+    *t = (struct text){0};
+}
+
+/* As many texts as there is room for, from `first` on. */
+static enum status write_group(struct writer *w, size_t first, struct error *err)
+{
+    const size_t left = w->settings->samples - first;
+    w->first = first;
+    w->count = w->rows = left < TOGETHER ? left : TOGETHER;
+    w->printed = 0;
+    enum status s = STATUS_OK;
+    for (size_t k = 0; k < w->count && s == STATUS_OK; k++) {
+        w->row_text[k] = (uint32_t)k;
+        s = open_text(w, k, err);
+    }
+    if (s == STATUS_OK)
+        s = write_texts(w, err);
+    for (size_t k = 0; k < w->count; k++)
+        close_text(&w->text[k]);
+    return s;
+}
+
+static enum status generate(struct writer *w, const struct gpt *model, struct error *err)
+{
+    const size_t block = model->config.block_size, samples = w->settings->samples;
+    const struct prompt *p = w->prompt;
     struct arena arena = {0};
     sample_layout(&w->scratch, &arena, w->V);
     enum status s = arena_place(&arena, err);
     if (s != STATUS_OK)
         return s;
     sample_layout(&w->scratch, &arena, w->V);
-    s = stream_open(&w->stream, stdout, w->settings->stop, err);
-    if (s == STATUS_OK)
-        s = decode_create(&w->decode, model, 1, team, err);
+    s = decode_create(&w->decode, model, samples < TOGETHER ? samples : TOGETHER, compute_team(w->settings->threads),
+                      err);
     if (s == STATUS_OK) {
         if (p->count > block)
             fprintf(stderr, "note: the prompt has %zu symbols and the context holds %zu: only the last %zu count\n",
                     p->count, block, block);
-        fwrite(p->bytes, 1, p->size, stdout);
-        fflush(stdout);
-        s = write_text(w, p, err);
+        for (size_t first = 0; first < samples && s == STATUS_OK; first += TOGETHER)
+            s = write_group(w, first, err);
         decode_free(&w->decode);
-        if (isatty(STDOUT_FILENO))
+        if (samples == 1 && isatty(STDOUT_FILENO))
             putchar('\n');
     }
-    stream_free(&w->stream);
     arena_free(&arena);
     return s;
 }
@@ -244,7 +368,7 @@ static enum status generate(struct writer *w, const struct prompt *p, const stru
 static enum status with_model(struct prompt *p, const struct settings *settings, const struct saved *saved,
                               struct error *err)
 {
-    struct writer w = {.settings = settings, .tokenizer = &saved->checkpoint.tokenizer};
+    struct writer w = {.settings = settings, .tokenizer = &saved->checkpoint.tokenizer, .prompt = p};
     w.V = w.tokenizer->size;
     enum status s = sample_check(&settings->sample, err);
     if (s == STATUS_OK)
@@ -258,7 +382,7 @@ static enum status with_model(struct prompt *p, const struct settings *settings,
     p->ids = ids;
     p->count = count;
     saved_warn(saved);
-    return generate(&w, p, &saved->checkpoint.model, err);
+    return generate(&w, &saved->checkpoint.model, err);
 }
 
 static enum status run(struct options *options, void *settings, struct error *err)

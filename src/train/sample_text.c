@@ -4,14 +4,14 @@
 #include "model/decode.h"
 #include "model/sample.h"
 
-uint32_t sample_text_start(const struct tokenizer *tokenizer, uint64_t seed)
+uint32_t sample_text_start(const struct tokenizer *tokenizer, uint64_t seed, uint32_t sample)
 {
     for (uint32_t id = 0; id < tokenizer->size; id++) {
         uint8_t bytes[4];
         if (tokenizer_decode(tokenizer, id, bytes) == 1 && bytes[0] == '\n')
             return id;
     }
-    const struct rng_site site = {.seed = seed, .purpose = RNG_SAMPLE, .head = 1};
+    const struct rng_site site = {.seed = seed, .purpose = RNG_SAMPLE, .row = sample, .head = 1};
     return (uint32_t)rng_below(&site, 0, tokenizer->size);
 }
 
@@ -21,7 +21,7 @@ static enum status write_symbols(char *out, size_t *bytes, struct decode *d, con
     struct sample_options o = sample_defaults();
     o.temperature = 0.8;
     o.seed = seed;
-    uint32_t id = sample_text_start(tokenizer, seed);
+    uint32_t id = sample_text_start(tokenizer, seed, 0);
     for (size_t i = 0; i < n; i++) {
         const real *logits = decode_append(d, &id, 1);
         const enum status s = sample_choose(&id, logits, tokenizer->size, &o, 0, (uint32_t)i, scratch, err);

@@ -12,8 +12,8 @@
 #define SAMPLE_TEXT_SYMBOL 4 /* bytes of the longest symbol */
 
 /* The symbol that a text starts from when there is no prompt: a newline if the vocabulary has one, else a uniform pick
- * by seed. */
-uint32_t sample_text_start(const struct tokenizer *tokenizer, uint64_t seed);
+ * by seed and by which text of several it is. */
+uint32_t sample_text_start(const struct tokenizer *tokenizer, uint64_t seed, uint32_t sample);
 
 /* Writes n symbols after the start symbol, at temperature 0.8, into out (n * SAMPLE_TEXT_SYMBOL bytes); *bytes is the
  * length. Always valid UTF-8: in byte mode zero and every byte that is not ASCII become '?'. STATUS_MEMORY,

@@ -1,5 +1,6 @@
 #define _POSIX_C_SOURCE 200809L
 #include <criterion/criterion.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -228,6 +229,7 @@ Test(cmd_generate, what_cannot_be_meant_is_refused_before_anything_is_written)
     REFUSED(1, "No such file", dir, "--prompt-file", "/nonexistent/file");
     REFUSED(1, "directory", dir, "--prompt-file", "/tmp");
     REFUSED(2, "4294967295", dir, "-n", "4294967296");
+    REFUSED(2, "--num-samples", dir, "--num-samples", "0");
 }
 
 Test(cmd_generate, a_run_trained_with_a_leak_is_said_to_be_one)
@@ -270,6 +272,101 @@ Test(cmd_generate, a_reader_that_leaves_ends_it)
     program_shell(&p, line);
     cr_assert(strstr(p.err, "nopeek: standard output: Broken pipe") && strstr(p.err, "status 1"), "%s", p.err);
     cr_assert_eq(p.out_size, 5);
+    program_free(&p);
+}
+
+/* What stands under the line "--- k of N ---", up to the next such line; to be freed. */
+static char *sample_of(const char *all, size_t k, size_t count)
+{
+    char line[64], after[64];
+    snprintf(line, sizeof line, "--- %zu of %zu ---\n", k, count);
+    snprintf(after, sizeof after, "--- %zu of %zu ---\n", k + 1, count);
+    const char *from = strstr(all, line);
+    cr_assert(from && (k > 1 || from == all), "%zu of %zu: %s", k, count, all);
+    from += strlen(line);
+    const char *to = k < count ? strstr(from, after) : from + strlen(from);
+    cr_assert_not_null(to);
+    cr_assert_eq(to[-1], '\n');
+    return strndup(from, (size_t)(to - from));
+}
+
+/* The k-th text is the same however many there are (more than go together, too), and the first is the one without
+ * --num-samples; before and past the edge of the context, and where some end before others. */
+Test(cmd_generate, each_of_several_texts_is_the_same_however_many_there_are)
+{
+    const char *const options[][6] = {{"-n", "10", "--prompt", "ab", "--temperature", "2"},
+                                      {"-n", "40", "--prompt", "cab", "--temperature", "2"},
+                                      {"-n", "60", "--stop", "a", "--temperature", "1.5"},
+                                      {"-n", "0", "--prompt", "abc", NULL},
+                                      {"-n", "20", "--temperature", "2", NULL}};
+    const char *const counts[] = {"2", "3", "7", "40"};
+    for (size_t o = 0; o < sizeof options / sizeof *options; o++) {
+        const char *words[10] = {NULL};
+        size_t n = 0;
+        while (n < 6 && options[o][n]) {
+            words[n] = options[o][n];
+            n++;
+        }
+        char *one = generate(words);
+        char *most = NULL, *all[4];
+        bool differ = false;
+        for (size_t k = 4; k-- > 0;) {
+            words[n] = "--num-samples";
+            words[n + 1] = counts[k];
+            all[k] = generate(words);
+            most = most ? most : all[k];
+            const size_t count = (size_t)atoi(counts[k]);
+            for (size_t i = 1; i <= count; i++) {
+                char *text = sample_of(all[k], i, count), *same = sample_of(most, i, 40);
+                cr_expect_str_eq(text, same, "options %zu: %zu of %zu", o, i, count);
+                const size_t length = strlen(one);
+                if (i == 1)
+                    cr_expect(strncmp(text, one, length) == 0 && strlen(text) <= length + 1, "%s", text);
+                differ |= strncmp(text, one, length) != 0;
+                free(text);
+                free(same);
+            }
+        }
+        cr_expect(differ || o == 3, "options %zu: all texts are the same", o);
+        for (size_t k = 0; k < 4; k++)
+            free(all[k]);
+        free(one);
+    }
+}
+
+Test(cmd_generate, several_texts_without_a_line_end_start_at_symbols_of_their_own)
+{
+    const struct tiny_run r = {.dir = scratch_path("flat"),
+                               .text_path = scratch_path("flat.txt"),
+                               .text = "abcdefghijklmnopqrstuvwxyzabcdefgh",
+                               .block_size = BLOCK};
+    tiny_run_write(&r);
+    struct program one, all;
+    PROGRAM(&one, "generate", r.dir, "--threads", "1", "-n", "12", "--temperature", "0");
+    PROGRAM(&all, "generate", r.dir, "--threads", "1", "-n", "12", "--temperature", "0", "--num-samples", "5");
+    cr_assert_eq(one.status + all.status, 0, "%s%s", one.err, all.err);
+    int differ = 0;
+    for (size_t i = 1; i <= 5; i++) {
+        char *text = sample_of(all.out, i, 5);
+        cr_assert_eq(strlen(text), 13);
+        if (i == 1)
+            cr_assert_eq(strncmp(text, one.out, 12), 0);
+        differ |= text[0] != one.out[0];
+        free(text);
+    }
+    cr_assert(differ);
+    program_free(&one);
+    program_free(&all);
+}
+
+Test(cmd_generate, a_reader_that_leaves_ends_several_texts_too)
+{
+    struct program p;
+    char line[1024];
+    snprintf(line, sizeof line,
+             "{ \"$NOPEEK\" generate '%s' -n 40 --num-samples 4000000000; echo \"status $?\" >&2; } | head -c 5", dir);
+    program_shell(&p, line);
+    cr_assert(strstr(p.err, "nopeek: standard output: Broken pipe") && strstr(p.err, "status 1"), "%s", p.err);
     program_free(&p);
 }
 

@@ -105,14 +105,14 @@ Test(sample_text, starts_after_a_line_end_or_else_at_random)
 {
     make("xyz\nuvw", TOKENIZER_CHARS, 0);
     uint8_t bytes[4];
-    cr_assert_eq(tokenizer_decode(&tokenizer, sample_text_start(&tokenizer, 1), bytes), 1);
+    cr_assert_eq(tokenizer_decode(&tokenizer, sample_text_start(&tokenizer, 1, 0), bytes), 1);
     cr_assert_eq(bytes[0], '\n');
     gpt_free(&model);
     tokenizer_free(&tokenizer);
     make("xyzuvw", TOKENIZER_CHARS, 0);
     bool seen[6] = {false};
     for (uint64_t seed = 0; seed < 100; seed++) {
-        const uint32_t id = sample_text_start(&tokenizer, seed);
+        const uint32_t id = sample_text_start(&tokenizer, seed, 0);
         cr_assert_lt(id, 6);
         seen[id] = true;
     }
