@@ -1,5 +1,7 @@
 #include "kernels/matvec.h"
 
+#include <stdbool.h>
+
 #include "kernels/variants.h"
 #include "kernels/vmath.h"
 
@@ -41,14 +43,47 @@ VARIANTS_INLINE void add_input(real *restrict y, size_t out, const real *x, size
             y[r * out + o] += x[r * in] * w[o];
 }
 
+/* Where W is narrow, one row's sums of STRIP columns stay in registers over all inputs and W is read from end to end:
+ * 93 GB/s instead of 54 at 512x128 in cache. Wider matrices are read in strips that are too far apart for this. */
+#define STRIP ((size_t)8 * VMATH_LANES)
+#define EACH(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
+#define LOAD(k)                                                                                                        \
+    real sum##k[VMATH_LANES];                                                                                          \
+    for (size_t c = 0; c < VMATH_LANES; c++)                                                                           \
+        sum##k[c] = y[(size_t)(k)*VMATH_LANES + c];
+#define ADD(k)                                                                                                         \
+    for (size_t c = 0; c < VMATH_LANES; c++)                                                                           \
+        sum##k[c] += x_i * w_i[(size_t)(k)*VMATH_LANES + c];
+#define STORE(k)                                                                                                       \
+    for (size_t c = 0; c < VMATH_LANES; c++)                                                                           \
+        y[(size_t)(k)*VMATH_LANES + c] = sum##k[c];
+
+VARIANTS_INLINE void add_strip(real *restrict y, const real *x, size_t in, const real *restrict w, size_t stride)
+{
+    EACH(LOAD)
+    for (size_t i = 0; i < in; i++) {
+        const real x_i = x[i], *w_i = w + i * stride;
+        EACH(ADD)
+    }
+    EACH(STORE)
+}
+
 VARIANTS(void, matvec_forward,
          (const struct lane *lane, real *restrict y, const real *x, const real *w, const real *bias, size_t N,
           size_t in, size_t out, size_t stride, struct span columns),
          (lane, y, x, w, bias, N, in, out, stride, columns))
 {
-    (void)lane; /* it chose this variant */
     if (N == 0)
         return;
+    /* Other sets have too few registers for a strip. */
+    const bool strips = N == 1 && stride < 2 * STRIP && lane->isa >= ISA_AVX512;
+    if (strips)
+        for (; columns.begin + STRIP <= columns.end; columns.begin += STRIP) {
+            real *y_s = y + columns.begin;
+            for (size_t o = 0; o < STRIP; o++)
+                y_s[o] = bias ? bias[columns.begin + o] : 0;
+            add_strip(y_s, x, in, w + columns.begin, stride);
+        }
     const size_t widest = SUMS / N > LEAST_COLUMNS ? SUMS / N / LEAST_COLUMNS * LEAST_COLUMNS : LEAST_COLUMNS;
     for (size_t first = columns.begin; first < columns.end; first += widest) {
         const size_t n = columns.end - first < widest ? columns.end - first : widest;

@@ -62,8 +62,8 @@ static double *wanted(const struct product *p, struct pool *pool, size_t left_ou
 }
 
 /* Around a vector, around the inputs that are taken together, and around the widest strip of columns. */
-static const size_t SIZES[][2] = {{1, 1},    {7, 15},  {8, 16},   {9, 17},    {16, 257},
-                                  {17, 255}, {37, 64}, {3, 8195}, {24, 2049}, {128, 65}};
+static const size_t SIZES[][2] = {{1, 1},    {7, 15},    {8, 16},   {9, 17},   {16, 257}, {17, 255}, {37, 64},
+                                  {3, 8195}, {24, 2049}, {128, 65}, {40, 128}, {9, 145},  {5, 255},  {6, 256}};
 static const size_t ROWS[] = {1, 2, 3, 4, 5, 7, 8, 9, 33};
 
 Test(matvec, matches_the_oracle_under_every_division_and_instruction_set)
