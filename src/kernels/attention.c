@@ -186,9 +186,13 @@ static void forward_tile(const struct head *a, real *y, const struct attention_r
         zero_rows(y_i, s->y_stride, queries, s->hs);
     attention_tile_end(r->lane, y_i, s->y_stride, s->hs, &r->state, queries);
     const size_t row = a->first_row + i0;
-    for (size_t i = 0; i < queries && rows; i++) {
-        const struct attention_interval seen = attention_fault_keys(s, a->h, ATTENTION_SCORES, i0 + i);
-        attention_tile_log(rows, row + i, r->state.m[i], r->state.l[i], r->state.a[i], seen.end - seen.begin);
+    if (rows) {
+        real *visible = r->state.moved; /* of no more use */
+        for (size_t i = 0; i < queries; i++) {
+            const struct attention_interval seen = attention_fault_keys(s, a->h, ATTENTION_SCORES, i0 + i);
+            visible[i] = (real)(seen.end - seen.begin);
+        }
+        attention_tile_log(rows, row, &r->state, visible, queries);
     }
     for (size_t i = 0; i < queries && kept; i++) {
         const bool nothing = r->state.m[i] == -(real)INFINITY;

@@ -108,10 +108,11 @@ VARIANTS(void, attention_row_forward,
         if (c < hs)
             add_values(y + c, p, v_0 + c, v_stride, n, hs - c);
     }
-    const struct attention_tile_state state = {.m = &sums.m, .l = &sums.l};
+    const struct attention_tile_state state = {.m = &sums.m, .l = &sums.l, .a = &sums.a};
     attention_tile_end(lane, y, hs, hs, &state, 1);
+    const real visible = (real)(seen.end - seen.begin);
     if (rows)
-        attention_tile_log(rows, row, sums.m, sums.l, sums.a, seen.end - seen.begin);
+        attention_tile_log(rows, row, &state, &visible, 1);
     if (kept) {
         const bool nothing = sums.m == -(real)INFINITY;
         kept->max[row] = nothing ? 0 : sums.m;

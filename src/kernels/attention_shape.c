@@ -35,18 +35,21 @@ void attention_shape_summary(double *normalised, double *max_score, const struct
     for (size_t h = 0; h < s->H; h++) {
         double sum = 0, max = -INFINITY;
         size_t counted = 0;
-        for (size_t b = 0; b < s->B; b++)
-            for (size_t i = 0; i < s->T_q; i++) {
+        for (size_t i = 0; i < s->T_q; i++) {
+            const struct attention_interval keys = attention_fault_keys(s, h, ATTENTION_SCORES, i);
+            const size_t visible = keys.end - keys.begin;
+            double rows_sum = 0; /* of this query in every batch row */
+            for (size_t b = 0; b < s->B; b++) {
                 const size_t row = (b * s->H + h) * s->T_q + i;
-                const struct attention_interval keys = attention_fault_keys(s, h, ATTENTION_SCORES, i);
-                const size_t visible = keys.end - keys.begin;
                 if (!isnan(max) && !(rows->max_score[row] <= max)) /* NaN stays once it is there */
                     max = rows->max_score[row];
-                if (visible < 2)
-                    continue;
-                sum += (double)rows->entropy[row] / log((double)visible);
-                counted++;
+                rows_sum += (double)rows->entropy[row];
             }
+            if (visible < 2)
+                continue;
+            sum += rows_sum / log((double)visible);
+            counted += s->B;
+        }
         normalised[h] = counted ? sum / (double)counted : (double)NAN;
         max_score[h] = max;
     }

@@ -197,18 +197,20 @@ VARIANTS(void, attention_tile_end,
     }
 }
 
-void attention_tile_log(const struct attention_rows *rows, size_t row, real m, real l, real a, size_t visible)
+CLONES void attention_tile_log(const struct attention_rows *rows, size_t row, const struct attention_tile_state *state,
+                               const real *visible, size_t queries)
 {
-    if (l == 0) {
-        rows->max_score[row] = rows->lse[row] = -(real)INFINITY;
-        rows->entropy[row] = 0;
-        return;
+    real *restrict lse = rows->lse + row, *restrict entropy = rows->entropy + row,
+                   *restrict max_score = rows->max_score + row;
+    const real *m = state->m, *l = state->l, *a = state->a, nothing = -(real)INFINITY;
+    for (size_t i = 0; i < queries; i++) {
+        const bool none = l[i] == 0;
+        const real log_l = vmath_log(none ? 1 : l[i]), most = vmath_log(none ? 1 : visible[i]);
+        const real h = log_l - a[i] / (none ? 1 : l[i]), positive = h < 0 ? 0 : h;
+        lse[i] = none ? nothing : m[i] + log_l;
+        entropy[i] = none ? 0 : positive > most ? most : positive; /* rounding only; NaN stays */
+        max_score[i] = none ? nothing : l[i] != l[i] && m[i] < -nothing ? l[i] : m[i];
     }
-    const real log_l = (real)log((double)l), most = (real)log((double)visible);
-    const real entropy = log_l - a / l;
-    rows->max_score[row] = isnan(l) && !isinf(m) ? l : m;
-    rows->lse[row] = m + log_l;
-    rows->entropy[row] = entropy < 0 ? 0 : entropy > most ? most : entropy; /* rounding only; NaN stays */
 }
 
 INSIDE void gradient_lanes(real *restrict p, real *restrict ds, size_t ld, const struct attention_tile *t, size_t first,

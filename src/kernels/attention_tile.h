@@ -70,8 +70,9 @@ void attention_tile_drop(const struct lane *lane, real *restrict p, size_t ld, s
 void attention_tile_end(const struct lane *lane, real *y, size_t stride, size_t hs,
                         const struct attention_tile_state *state, size_t queries);
 
-/* What a row's m, l, a over `visible` keys say, to rows->...[row]. */
-void attention_tile_log(const struct attention_rows *rows, size_t row, real m, real l, real a, size_t visible);
+/* What m, l and a of some queries say, of which each saw so many keys, to rows->...[row] and on. */
+void attention_tile_log(const struct attention_rows *rows, size_t row, const struct attention_tile_state *state,
+                        const real *visible, size_t queries);
 
 /* Backward: from scores in p and d drop(P) in ds to drop(P) in p and dS in ds, exactly 0 for hidden keys (what stood
  * there is not read).

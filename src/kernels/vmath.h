@@ -51,6 +51,36 @@ VARIANTS_INLINE real vmath_exp(real x)
 #endif
 }
 
+/* ln x of a positive normal number; NaN stays NaN. In float: x = 2^n m with m between sqrt(1/2) and sqrt(2), ln m by
+ * the polynomial of Cephes' logf (Moshier 1992). Error at most 1 float epsilon times the larger of 1/2 and |ln x|
+ * (tests/kernels/test_vmath.c samples it); ln 1 = 0 exactly. In double: libm's. */
+static inline real vmath_log(real x)
+{
+#ifdef NOPEEK_DOUBLE
+    return log(x);
+#else
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    const int32_t n = (int32_t)(bits - 0x3f3504f3u) >> 23; /* 0x3f3504f3 is sqrt(1/2) */
+    bits -= (uint32_t)n << 23;
+    float m;
+    memcpy(&m, &bits, sizeof m);
+    const float f = m - 1, whole = (float)n, ff = f * f;
+    float p = 7.0376836292e-2f;
+    p = p * f - 1.1514610310e-1f;
+    p = p * f + 1.1676998740e-1f;
+    p = p * f - 1.2420140846e-1f;
+    p = p * f + 1.4249322787e-1f;
+    p = p * f - 1.6668057665e-1f;
+    p = p * f + 2.0000714765e-1f;
+    p = p * f - 2.4999993993e-1f;
+    p = p * f + 3.3333331174e-1f;
+    /* ln 2 in two pieces, as in vmath_exp */
+    const float y = f * ff * p + whole * -2.12194440e-4f - 0.5f * ff + f + whole * 0.693359375f;
+    return x != x ? x : y;
+#endif
+}
+
 /* Adds the accumulators up in a fixed order. */
 VARIANTS_INLINE real vmath_reduce(const real acc[VMATH_LANES])
 {

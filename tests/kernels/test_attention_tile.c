@@ -181,17 +181,20 @@ Test(attention_tile, one_number_that_is_not_finite_is_found_wherever_it_stands)
 
 Test(attention_tile, a_row_is_logged_as_the_formulas_say)
 {
-    real lse, entropy, max;
-    const struct attention_rows rows = {&lse, &entropy, &max};
-    attention_tile_log(&rows, 0, 2, 4, 0, 4); /* four equal scores */
-    cr_assert(max == 2 && fabs((double)entropy - log(4)) < 1e-6 && fabs((double)lse - 2 - log(4)) < 1e-6);
-    cr_assert(entropy <= (real)log(4));
-    attention_tile_log(&rows, 0, 5, 1, 0, 3); /* one-hot */
-    cr_assert(max == 5 && entropy == 0 && lse == 5);
-    attention_tile_log(&rows, 0, -(real)INFINITY, 0, 0, 0);
-    cr_assert(max == -INFINITY && lse == -INFINITY && entropy == 0);
-    attention_tile_log(&rows, 0, 1, (real)NAN, (real)NAN, 3);
-    cr_assert(isnan(max) && isnan(lse) && isnan(entropy));
+    enum { EQUAL = 1, ONE_HOT, NOTHING, SPOILED, OVER, QUERIES_LOGGED };
+    real lse[QUERIES_LOGGED + 1] = {7}, entropy[QUERIES_LOGGED + 1] = {7}, max[QUERIES_LOGGED + 1] = {7};
+    real m[] = {2, 5, -(real)INFINITY, 1, 3}, l[] = {4, 1, 0, (real)NAN, 3}, a[] = {0, 0, 0, (real)NAN, (real)-1e-3};
+    const real visible[] = {4, 3, 0, 3, 3};
+    const struct attention_rows rows = {lse, entropy, max};
+    const struct attention_tile_state state = {.m = m, .l = l, .a = a};
+    attention_tile_log(&rows, EQUAL, &state, visible, 5);
+    cr_assert(max[EQUAL] == 2 && fabs((double)entropy[EQUAL] - log(4)) < 1e-6);
+    cr_assert(fabs((double)lse[EQUAL] - 2 - log(4)) < 1e-6);
+    cr_assert(max[ONE_HOT] == 5 && entropy[ONE_HOT] == 0 && lse[ONE_HOT] == 5);
+    cr_assert(max[NOTHING] == -INFINITY && lse[NOTHING] == -INFINITY && entropy[NOTHING] == 0);
+    cr_assert(isnan(max[SPOILED]) && isnan(lse[SPOILED]) && isnan(entropy[SPOILED]));
+    cr_assert(fabs((double)entropy[OVER] - log(3)) < 1e-6, "no more than all keys alike");
+    cr_assert(lse[0] == 7 && entropy[0] == 7 && max[0] == 7 && lse[QUERIES_LOGGED] == 0);
 }
 
 Test(attention_tile, a_tile_that_is_too_large_is_refused, .signal = SIGABRT)

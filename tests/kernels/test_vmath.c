@@ -132,3 +132,30 @@ Test(vmath, sums_carry_nan_and_infinity_from_every_place)
             cr_assert(vmath_sum(x, n) == (real)INFINITY && vmath_dot(one, x, n) == (real)INFINITY);
         }
 }
+
+/* In epsilons of the larger of 1/2 and the result, as vmath.h states. */
+static double log_error(real got, real x)
+{
+    const long double want = logl((long double)x);
+    return (double)(fabsl((long double)got - want) / fmaxl(0.5L, fabsl(want))) / (double)REAL_EPSILON;
+}
+
+static double worst_log_error(double from, double to, size_t steps, double fault)
+{
+    double worst = 0;
+    for (size_t i = 0; i <= steps; i++) {
+        const real x = (real)(from * pow(to / from, (double)i / (double)steps));
+        const double error = log_error(vmath_log(x) * (real)(1 + fault), x);
+        worst = error > worst ? error : worst;
+    }
+    return worst;
+}
+
+Test(vmath, log_keeps_its_stated_error_and_its_exact_values)
+{
+    const double wide = worst_log_error(1e-37, 1e38, 1000000, 0), near = worst_log_error(0.5, 2, 1000000, 0),
+                 large = worst_log_error(1, 1e6, 1000000, 0);
+    cr_assert(wide <= 1 && near <= 1 && large <= 1, "errors %.3f, %.3f, %.3f epsilons", wide, near, large);
+    cr_assert(vmath_log(1) == 0 && isnan(vmath_log((real)NAN)));
+    cr_assert(worst_log_error(1, 1e6, 1000, 4 * (double)REAL_EPSILON) > 1, "the test can tell");
+}
