@@ -22,7 +22,7 @@
 struct settings {
     const char *fault, *html, *svg;
     bool json;
-    size_t n_layer, n_head, n_embd, block_size, batch_size, steps, warmup;
+    size_t n_layer, n_head, n_embd, block_size, window, batch_size, steps, warmup;
     double dropout, lr, min_lr, weight_decay, beta2, val_split;
     int tokens; /* enum tokenizer_kind */
     uint64_t seed;
@@ -39,7 +39,7 @@ static const struct option_spec options_table[] = {
     {.name = "fault", .type = OPTION_STRING, FIELD(fault), .metavar = "NAME", .fallback = "no-mask",
      .help = "what is wrong with the second twin: no-mask, transposed, one-ahead, not-itself, after-softmax, "
              "renormalised, minus-1e4, minus-1e9, lost-with-dropout, lost-when-logged, forward-unmasked, "
-             "backward-unmasked, time-mean-embeddings, time-mean-ln1, time-mean-ln2, time-mean-lnf, "
+             "backward-unmasked, tile-diagonal, tile-backward, tile-edge, window-edge, time-mean-embeddings, time-mean-ln1, time-mean-ln2, time-mean-lnf, "
              "block-mean-attention, block-mean-gelu, batch-mean, batch-next, targets-not-shifted, "
              "targets-shifted-twice, draws-all, val-early"},
     {.name = "html", .type = OPTION_PATH, FIELD(html), .metavar = "FILE",
@@ -59,6 +59,9 @@ static const struct option_spec options_table[] = {
      .range = OPTION_BETWEEN(1, 1048576), .help = "channels: numbers that stand for one symbol"},
     {.name = "block-size", .type = OPTION_SIZE, FIELD(block_size), .metavar = "T", .fallback = "64",
      .range = OPTION_BETWEEN(1, 1073741824), .help = "context: how many symbols the model sees at once"},
+    {.name = "window", .type = OPTION_SIZE, FIELD(window), .metavar = "W", .fallback = "0",
+     .fallback_note = "the whole context", .range = OPTION_BETWEEN(0, 1073741824),
+     .help = "attention sees the last W symbols only, itself included"},
     {.name = "dropout", .type = OPTION_NUMBER, FIELD(dropout), .metavar = "P", .fallback = "0",
      .range = OPTION_FROM_BELOW(0, 1), .help = "share of numbers dropped in training"},
 
@@ -111,6 +114,8 @@ static struct trap_settings trap_settings(const struct options *o, const struct 
     struct config c = config_make(s->n_layer, s->n_head, s->n_embd, s->block_size, vocab_size);
     c.bias = false;
     c.dropout = s->dropout;
+    c.window = s->window;
+    c.declared = c.trained = s->window > 0 ? ATTENTION_WINDOW : ATTENTION_CAUSAL;
     const bool short_run = !options_given(o, "warmup") && s->warmup > s->steps / 10;
     return (struct trap_settings){
         .config = c,

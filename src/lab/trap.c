@@ -39,8 +39,7 @@ enum status trap_fault(const struct catalogue_entry **fault, const char *name, c
     if (e->needs_dropout && c->dropout == 0)
         return fail(err, STATUS_USAGE, "--fault %s (%s) needs dropout: add --dropout 0.1", name, e->says);
     if (e->needs_window && c->declared != ATTENTION_WINDOW)
-        return fail(err, STATUS_USAGE, "--fault %s (%s) needs attention over a window, which twins do not have", name,
-                    e->says);
+        return fail(err, STATUS_USAGE, "--fault %s (%s) needs attention over a window: add --window 16", name, e->says);
     const struct {
         size_t found, least;
         const char *what;
