@@ -51,8 +51,11 @@ static void print_text(const struct cost *c, const struct lab_cost *s)
            c->memory_exponent[COST_REFERENCE]);
     printf("  tiled      time %.2f, memory %.2f\n", c->time_exponent[COST_TILED], c->memory_exponent[COST_TILED]);
     if (c->refused_T)
-        printf("the reference stops before length %zu: it would take %s, %s are available\n", c->refused_T,
-               human_bytes(a, c->refused_bytes), c->available ? human_bytes(b, c->available) : "fewer");
+        printf(
+            "the reference stops before length %zu: it would take %s, more than three quarters of the memory that is "
+            "left (%s)\n",
+            c->refused_T, human_bytes(a, c->refused_bytes),
+            c->available ? human_bytes(b, c->available) : "the system does not say how much");
     if (c->step.T) {
         printf("one training step at length %zu (%zu layers, %zu heads, %zu channels, %s parameters, batch 1): %s, %s",
                c->step.T, c->step.n_layer, c->step.n_head, c->step.n_embd, human_count(a, c->step.parameters),
