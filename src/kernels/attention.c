@@ -192,7 +192,7 @@ static void forward_tile(const struct head *a, real *y, const struct attention_r
             const struct attention_interval seen = attention_fault_keys(s, a->h, ATTENTION_SCORES, i0 + i);
             visible[i] = (real)(seen.end - seen.begin);
         }
-        attention_tile_log(rows, row, &r->state, visible, queries);
+        attention_tile_log(r->lane, rows, row, &r->state, visible, queries);
     }
     for (size_t i = 0; i < queries && kept; i++) {
         const bool nothing = r->state.m[i] == -(real)INFINITY;

@@ -112,7 +112,7 @@ VARIANTS(void, attention_row_forward,
     attention_tile_end(lane, y, hs, hs, &state, 1);
     const real visible = (real)(seen.end - seen.begin);
     if (rows)
-        attention_tile_log(rows, row, &state, &visible, 1);
+        attention_tile_log(lane, rows, row, &state, &visible, 1);
     if (kept) {
         const bool nothing = sums.m == -(real)INFINITY;
         kept->max[row] = nothing ? 0 : sums.m;

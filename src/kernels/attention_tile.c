@@ -197,9 +197,12 @@ VARIANTS(void, attention_tile_end,
     }
 }
 
-CLONES void attention_tile_log(const struct attention_rows *rows, size_t row, const struct attention_tile_state *state,
-                               const real *visible, size_t queries)
+VARIANTS(void, attention_tile_log,
+         (const struct lane *lane, const struct attention_rows *rows, size_t row,
+          const struct attention_tile_state *state, const real *visible, size_t queries),
+         (lane, rows, row, state, visible, queries))
 {
+    (void)lane; /* it chose this variant */
     real *restrict lse = rows->lse + row, *restrict entropy = rows->entropy + row,
                    *restrict max_score = rows->max_score + row;
     const real *m = state->m, *l = state->l, *a = state->a, nothing = -(real)INFINITY;

@@ -71,8 +71,8 @@ void attention_tile_end(const struct lane *lane, real *y, size_t stride, size_t 
                         const struct attention_tile_state *state, size_t queries);
 
 /* What m, l and a of some queries say, of which each saw so many keys, to rows->...[row] and on. */
-void attention_tile_log(const struct attention_rows *rows, size_t row, const struct attention_tile_state *state,
-                        const real *visible, size_t queries);
+void attention_tile_log(const struct lane *lane, const struct attention_rows *rows, size_t row,
+                        const struct attention_tile_state *state, const real *visible, size_t queries);
 
 /* Backward: from scores in p and d drop(P) in ds to drop(P) in p and dS in ds, exactly 0 for hidden keys (what stood
  * there is not read).

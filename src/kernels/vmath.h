@@ -54,7 +54,7 @@ VARIANTS_INLINE real vmath_exp(real x)
 /* ln x of a positive normal number; NaN stays NaN. In float: x = 2^n m with m between sqrt(1/2) and sqrt(2), ln m by
  * the polynomial of Cephes' logf (Moshier 1992). Error at most 1 float epsilon times the larger of 1/2 and |ln x|
  * (tests/kernels/test_vmath.c samples it); ln 1 = 0 exactly. In double: libm's. */
-static inline real vmath_log(real x)
+VARIANTS_INLINE real vmath_log(real x)
 {
 #ifdef NOPEEK_DOUBLE
     return log(x);

@@ -187,7 +187,7 @@ Test(attention_tile, a_row_is_logged_as_the_formulas_say)
     const real visible[] = {4, 3, 0, 3, 3};
     const struct attention_rows rows = {lse, entropy, max};
     const struct attention_tile_state state = {.m = m, .l = l, .a = a};
-    attention_tile_log(&rows, EQUAL, &state, visible, 5);
+    attention_tile_log(&lane_alone, &rows, EQUAL, &state, visible, 5);
     cr_assert(max[EQUAL] == 2 && fabs((double)entropy[EQUAL] - log(4)) < 1e-6);
     cr_assert(fabs((double)lse[EQUAL] - 2 - log(4)) < 1e-6);
     cr_assert(max[ONE_HOT] == 5 && entropy[ONE_HOT] == 0 && lse[ONE_HOT] == 5);
