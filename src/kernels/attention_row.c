@@ -4,44 +4,12 @@
 #include <string.h>
 
 #include "kernels/attention_tile.h"
+#include "kernels/gemm.h"
 #include "kernels/variants.h"
 #include "kernels/vmath.h"
 
 #define INSIDE VARIANTS_INLINE
-#define KEYS 64 /* scores at hand at once */
-#define FOUR 4
-
-/* s_j = scale q . k_j for four keys: their sums are independent, so that none waits for another. */
-INSIDE void four_scores(real *s, const real *q, const real *k, size_t stride, size_t hs, real scale)
-{
-    real acc[FOUR][VMATH_LANES] = {{0}};
-    size_t c = 0;
-    for (; c + VMATH_LANES <= hs; c += VMATH_LANES)
-        for (size_t j = 0; j < FOUR; j++)
-            for (size_t n = 0; n < VMATH_LANES; n++)
-                acc[j][n] += q[c + n] * k[j * stride + c + n];
-    for (size_t n = 0; c < hs; c++, n++)
-        for (size_t j = 0; j < FOUR; j++)
-            acc[j][n] += q[c] * k[j * stride + c];
-    for (size_t j = 0; j < FOUR; j++)
-        s[j] = scale * vmath_reduce(acc[j]);
-}
-
-/* y[0 .. width-1] += sum_j p_j v_j, width at most VMATH_LANES */
-INSIDE void add_values(real *y, const real *p, const real *v, size_t stride, size_t n, size_t width)
-{
-    real acc[FOUR][VMATH_LANES] = {{0}};
-    size_t j = 0;
-    for (; j + FOUR <= n; j += FOUR)
-        for (size_t k = 0; k < FOUR; k++)
-            for (size_t c = 0; c < width; c++)
-                acc[k][c] += p[j + k] * v[(j + k) * stride + c];
-    for (size_t k = 0; j < n; j++, k++)
-        for (size_t c = 0; c < width; c++)
-            acc[k][c] += p[j] * v[j * stride + c];
-    for (size_t c = 0; c < width; c++)
-        y[c] += (acc[0][c] + acc[1][c]) + (acc[2][c] + acc[3][c]);
-}
+#define KEYS 256 /* scores at hand at once */
 
 /* Sums over the keys so far, as in the tiled walk. */
 struct sums {
@@ -90,23 +58,16 @@ VARIANTS(void, attention_row_forward,
     const size_t hs = s->hs, k_stride = s->k_stride, v_stride = s->v_stride;
     struct sums sums = {.m = -(real)INFINITY};
     real p[KEYS];
-    memset(y, 0, hs * sizeof *y);
+    if (seen.begin == seen.end)
+        memset(y, 0, hs * sizeof *y);
     for (size_t j0 = seen.begin; j0 < seen.end; j0 += KEYS) {
         const size_t n = seen.end - j0 < KEYS ? seen.end - j0 : KEYS;
-        const real *k_0 = k + j0 * k_stride, *v_0 = v + j0 * v_stride;
-        size_t j = 0;
-        for (; j + FOUR <= n; j += FOUR)
-            four_scores(p + j, q, k_0 + j * k_stride, k_stride, hs, s->scale);
-        for (; j < n; j++)
-            p[j] = s->scale * vmath_dot(q, k_0 + j * k_stride, hs);
+        const bool first = j0 == seen.begin;
+        gemm(GEMM_PLAIN, GEMM_TRANSPOSED, 1, n, hs, s->scale, q, hs, k + j0 * k_stride, k_stride, 0, p, KEYS);
         const real moved = rows ? take(&sums, p, n, true) : take(&sums, p, n, false);
-        for (size_t c = 0; c < hs && moved != 1; c++)
+        for (size_t c = 0; c < hs && !first && moved != 1; c++)
             y[c] *= moved;
-        size_t c = 0;
-        for (; c + VMATH_LANES <= hs; c += VMATH_LANES)
-            add_values(y + c, p, v_0 + c, v_stride, n, VMATH_LANES);
-        if (c < hs)
-            add_values(y + c, p, v_0 + c, v_stride, n, hs - c);
+        gemm(GEMM_PLAIN, GEMM_PLAIN, 1, hs, n, 1, p, KEYS, v + j0 * v_stride, v_stride, first ? 0 : 1, y, hs);
     }
     const struct attention_tile_state state = {.m = &sums.m, .l = &sums.l, .a = &sums.a};
     attention_tile_end(lane, y, hs, hs, &state, 1);

@@ -1,4 +1,4 @@
-/* Attention of one query, as decoding asks for it: no tiles, no matrix products, one walk over the keys. */
+/* Attention of one query, as decoding asks for it: no tiles, one walk over the keys that it sees. */
 #ifndef KERNELS_ATTENTION_ROW_H
 #define KERNELS_ATTENTION_ROW_H
 

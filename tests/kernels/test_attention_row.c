@@ -23,8 +23,8 @@ static void check(size_t T_k, size_t hs, size_t window, double scores, bool logg
     const struct attention_errors e = attention_case_errors(&c, ATTENTION_CASE_RIGHT);
     const double limit = (16 + scores) * (double)REAL_EPSILON;
     cr_assert(e.y <= limit && e.gaps_untouched, "%zu keys, hs %zu, window %zu: %g", T_k, hs, window, e.y);
-    if (logged)
-        cr_assert(e.lse <= limit && e.entropy <= limit && e.max_score <= limit, "%zu keys, hs %zu", T_k, hs);
+    if (logged) /* a score alone may be far smaller than the terms that it sums */
+        cr_assert(e.lse <= limit && e.entropy <= limit && e.max_score <= 32 * limit, "%zu keys, hs %zu", T_k, hs);
     else
         cr_assert(isnan(c.rows.lse[0]));
     if (keep && logged)

@@ -32,7 +32,7 @@ Test(pace, within_the_context_it_stops_where_the_context_is_full)
     const double took = clock_seconds() - start;
     cr_assert(rate > 0 && took >= 0.01);
     cr_assert_eq(p.decode.length, 24);
-    cr_assert_eq(p.decode.cache[0].past, 23, "the last one was one row, not a window computed again");
+    cr_assert_eq(p.decode.view[0].past, 23, "the last one was one row, not a window computed again");
     drop(&g, &p);
 }
 
@@ -46,7 +46,7 @@ Test(pace, past_it_every_symbol_computes_the_window_again)
     cr_assert_eq(pace_within(&within, &p, 0.05, &err), STATUS_OK);
     cr_assert_eq(pace_past(&past, &p, 0.05, &err), STATUS_OK);
     cr_assert_eq(p.decode.length, 64);
-    cr_assert_eq(p.decode.cache[0].past, 0);
+    cr_assert_eq(p.decode.view[0].past, 0);
     cr_assert(past > 0 && past < within, "%g within, %g past", within, past);
     drop(&g, &p);
 }
