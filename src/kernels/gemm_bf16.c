@@ -9,13 +9,20 @@
 #include "kernels/x86/turn.h"
 
 #define COLS GEMM_BF16_COLS
-#define STRIP 96         /* columns that are read together before they are turned */
-#define BLOCK 16         /* pairs, and rows, that are packed or turned together; a tile of AMX is as deep */
-#define DEPTH 16 * BLOCK /* pairs that a block of A rows goes through before the next: they stay in the first cache */
+#define STRIP 96  /* columns that are read together before they are turned */
+#define BLOCK 16  /* pairs, and rows, that are packed or turned together; a tile of AMX is as deep */
+#define DEPTH 256 /* pairs that the plain kernel goes through at once */
+#define TALL 384  /* rows of A that a block of B is used for before the next is fetched */
 
 size_t gemm_bf16_pairs(size_t K)
 {
     return (K + 2 * BLOCK - 1) / (2 * BLOCK) * BLOCK;
+}
+
+size_t gemm_bf16_stride(size_t K)
+{
+    const size_t pairs = gemm_bf16_pairs(K), page = 4096 / sizeof(uint32_t);
+    return pairs % (page / 4) == 0 ? pairs + BLOCK : pairs;
 }
 
 size_t gemm_bf16_panels(size_t N)
@@ -25,7 +32,7 @@ size_t gemm_bf16_panels(size_t N)
 
 size_t gemm_bf16_a_size(size_t M, size_t K)
 {
-    return M * gemm_bf16_pairs(K);
+    return M * gemm_bf16_stride(K);
 }
 
 size_t gemm_bf16_b_size(size_t N, size_t K)
@@ -90,9 +97,9 @@ VARIANTS(void, gemm_bf16_pack_a,
           size_t M, size_t K),
          (lane, a, op, source, ld, M, K))
 {
-    const size_t pairs = gemm_bf16_pairs(K);
+    const size_t pairs = gemm_bf16_pairs(K), stride = gemm_bf16_stride(K);
     if (op == GEMM_PLAIN) {
-        pairs_along(a, pairs, source, ld, M, K, pairs);
+        pairs_along(a, stride, source, ld, M, K, pairs);
         return;
     }
     uint32_t strip[BLOCK * STRIP];
@@ -101,7 +108,7 @@ VARIANTS(void, gemm_bf16_pack_a,
             const size_t width = least(M - m, STRIP), height = 2 * k < K ? K - 2 * k : 0;
             pairs_across(strip, STRIP, source + 2 * k * ld + m, ld, height, width, BLOCK, STRIP);
             for (size_t n = 0; n < width; n += BLOCK)
-                turn(lane->isa, a + (m + n) * pairs + k, pairs, strip + n, STRIP, least(width - n, BLOCK), BLOCK);
+                turn(lane->isa, a + (m + n) * stride + k, stride, strip + n, STRIP, least(width - n, BLOCK), BLOCK);
         }
 }
 
@@ -176,7 +183,7 @@ static void plain_kernel(const struct lane *lane, real *c, size_t ldc, size_t ro
 
 static struct bf16_choice choose(enum isa isa)
 {
-    struct bf16_choice choice = {.name = "fp32 on rounded numbers", .rows = 8 * ROWS};
+    struct bf16_choice choice = {.name = "fp32 on rounded numbers", .rows = 8 * ROWS, .pairs = DEPTH};
     if (isa >= ISA_AVX512_BF16 && bf16_kernel_avx512().run)
         choice = bf16_kernel_avx512();
     if (isa >= ISA_AMX && bf16_kernel_amx().run)
@@ -193,27 +200,26 @@ void gemm_bf16(const struct lane *lane, real *restrict c, size_t ldc, size_t M, 
                const uint32_t *b, bool add)
 {
     const struct bf16_choice kernel = choose(lane->isa);
-    const size_t pairs = gemm_bf16_pairs(K);
+    const size_t pairs = gemm_bf16_pairs(K), stride = gemm_bf16_stride(K);
     const bool tiles = kernel.run && kernel.run == bf16_kernel_amx().run;
     if (K == 0 && !add)
         for (size_t m = 0; m < M; m++)
             memset(c + m * ldc, 0, N * sizeof *c);
     if (tiles)
         bf16_amx_begin();
-    for (size_t k = 0; k < pairs; k += DEPTH) {
-        const size_t deep = least(pairs - k, DEPTH);
-        for (size_t m = 0; m < M; m += kernel.rows) {
-            const size_t rows = least(M - m, kernel.rows);
-            for (size_t n = 0; n < N; n += COLS) {
-                const size_t cols = least(N - n, COLS);
-                real *c_mn = c + m * ldc + n;
-                const uint32_t *a_mk = a + m * pairs + k, *b_nk = b + n * pairs + k * COLS;
-                if (kernel.run)
-                    kernel.run(c_mn, ldc, rows, cols, add || k > 0, a_mk, pairs, b_nk, deep);
-                else
-                    plain_kernel(lane, c_mn, ldc, rows, cols, add || k > 0, a_mk, pairs, b_nk, deep);
-            }
-        }
+    for (size_t k = 0; k < pairs; k += kernel.pairs) {
+        const size_t deep = least(pairs - k, kernel.pairs);
+        for (size_t m0 = 0; m0 < M; m0 += TALL)
+            for (size_t n = 0; n < N; n += COLS)
+                for (size_t m = m0; m < M && m < m0 + TALL; m += kernel.rows) {
+                    const size_t rows = least(least(M, m0 + TALL) - m, kernel.rows), cols = least(N - n, COLS);
+                    real *c_mn = c + m * ldc + n;
+                    const uint32_t *a_mk = a + m * stride + k, *b_nk = b + n * pairs + k * COLS;
+                    if (kernel.run)
+                        kernel.run(c_mn, ldc, rows, cols, add || k > 0, a_mk, stride, b_nk, deep);
+                    else
+                        plain_kernel(lane, c_mn, ldc, rows, cols, add || k > 0, a_mk, stride, b_nk, deep);
+                }
     }
     if (tiles)
         bf16_amx_end();

@@ -3,9 +3,9 @@
  * Both factors are packed first, from reals that are rounded to bf16 on the way; the products of two bf16 numbers are
  * exact, so that what a product loses is the rounding of its factors and that of fp32 sums. K is the summed axis; a
  * pair is two of its neighbours.
- *   A (M,K)  rows of pairs:                    a[m * pairs + k]
+ *   A (M,K)  rows of pairs:                    a[m * stride + k]
  *   B (K,N)  panels of GEMM_BF16_COLS columns: b[(n / COLS * pairs + k) * COLS + n % COLS]
- * where pairs = gemm_bf16_pairs(K); what lies past K or N is zero.
+ * where pairs = gemm_bf16_pairs(K) and stride = gemm_bf16_stride(K); what lies past K or N is zero.
  *
  * The kernel is the best for lane->isa: AMX tiles, AVX512-BF16's dot products, else plain C in fp32 on the same rounded
  * numbers. They differ in the order of sums, and the processors' own take subnormal factors for zero. In the double
@@ -25,6 +25,10 @@
 
 /* Pairs of an axis of K numbers, padded to whole tiles. */
 size_t gemm_bf16_pairs(size_t K);
+
+/* Words from one row of A to the next: never a multiple of a page, which would put a column of A in one set of the
+ * first cache. */
+size_t gemm_bf16_stride(size_t K);
 
 /* Words (uint32_t) of a packed A of M rows, and of a packed B of N columns. */
 size_t gemm_bf16_a_size(size_t M, size_t K);

@@ -85,9 +85,9 @@ static double worst_error(size_t M, size_t N, size_t K, int op_a, int op_b, bool
     return error;
 }
 
-/* Around the pair, the block of 16, the kernels' 4, 12 and 32 rows, the panel of 32 and the depth of 512. */
+/* Around the pair, the block of 16, the kernels' 4, 12 and 32 rows, the panel of 32 and depths of 512 and 2048. */
 static const size_t ROWS[] = {1, 4, 5, 11, 12, 13, 31, 32, 33, 67}, COLS[] = {1, 15, 16, 17, 31, 32, 33, 97},
-                    DEPTHS[] = {1, 2, 31, 32, 33, 65, 511, 512, 513, 1031};
+                    DEPTHS[] = {1, 2, 31, 32, 33, 65, 511, 513, 1031, 2085};
 
 Test(gemm_bf16, matches_the_oracle_on_rounded_factors_with_every_kernel)
 {

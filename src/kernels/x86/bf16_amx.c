@@ -8,6 +8,8 @@
 #define EDGE 16 /* rows of every tile, each of 64 bytes */
 #define ROWS 32
 #define COLS 32
+/* Tiles use up what they load so fast that one factor must come from the first cache: 32 rows of A, so deep, do. */
+#define PAIRS 256
 /* To gcc 12 the intrinsics that load read no memory, or only its first bytes: without this it may put off writing what
  * they are to read. */
 #define WRITTEN() __asm__ volatile("" ::: "memory")
@@ -96,7 +98,7 @@ TARGET static void run(float *c, size_t ldc, size_t rows, size_t cols, bool add,
 
 struct bf16_choice bf16_kernel_amx(void)
 {
-    return (struct bf16_choice){run, ROWS, "AMX tiles"};
+    return (struct bf16_choice){run, ROWS, PAIRS, "AMX tiles"};
 }
 #else
 void bf16_amx_begin(void)

@@ -15,10 +15,10 @@
 typedef void bf16_kernel(real *c, size_t ldc, size_t rows, size_t cols, bool add, const uint32_t *a, size_t stride,
                          const uint32_t *b, size_t pairs);
 
-/* A kernel and the number of rows that it likes best. run is NULL where there is none for that set. */
+/* A kernel, and how many rows and pairs it likes best. run is NULL where there is none for that set. */
 struct bf16_choice {
     bf16_kernel *run;
-    size_t rows;
+    size_t rows, pairs;
     const char *name;
 };
 

@@ -33,7 +33,7 @@ static void emulated_run(real *c, size_t ldc, size_t rows, size_t cols, bool add
 
 Test(bf16_amx, gives_the_right_sums_on_tiles_in_plain_c)
 {
-    const struct bf16_choice emulated = {emulated_run, emulated_kernel().rows, "emulated"};
+    const struct bf16_choice emulated = {emulated_run, emulated_kernel().rows, emulated_kernel().pairs, "emulated"};
     bf16_case_shapes(emulated, ISA_PORTABLE);
     bf16_case_faults(emulated, ISA_PORTABLE);
     cr_assert_eq(tiles_errors, 0);
