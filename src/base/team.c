@@ -243,7 +243,7 @@ void team_run(struct team team, void (*work)(const struct lane *lane, void *cont
         struct error err;
         struct team_pool *pool;
         const enum status s = team_pool_create(&pool, team.threads, &err);
-        assert(s == STATUS_OK);
+        assert(s == STATUS_OK && pool);
         (void)s;
         run_in_pool(pool, &job);
         team_pool_free(pool);

@@ -9,10 +9,10 @@
 #include "kernels/x86/turn.h"
 
 #define COLS GEMM_BF16_COLS
-#define STRIP 96  /* columns that are read together before they are turned */
-#define BLOCK 16  /* pairs, and rows, that are packed or turned together; a tile of AMX is as deep */
-#define DEPTH 256 /* pairs that the plain kernel goes through at once */
-#define TALL 384  /* rows of A that a block of B is used for before the next is fetched */
+#define STRIP 96           /* columns that are read together before they are turned */
+#define BLOCK ((size_t)16) /* pairs, and rows, that are packed or turned together; a tile of AMX is as deep */
+#define DEPTH 256          /* pairs that the plain kernel goes through at once */
+#define TALL 384           /* rows of A that a block of B is used for before the next is fetched */
 
 size_t gemm_bf16_pairs(size_t K)
 {
@@ -183,7 +183,7 @@ static void plain_kernel(const struct lane *lane, real *c, size_t ldc, size_t ro
 
 static struct bf16_choice choose(enum isa isa)
 {
-    struct bf16_choice choice = {.name = "fp32 on rounded numbers", .rows = 8 * ROWS, .pairs = DEPTH};
+    struct bf16_choice choice = {.name = "fp32 on rounded numbers", .rows = (size_t)8 * ROWS, .pairs = DEPTH};
     if (isa >= ISA_AVX512_BF16 && bf16_kernel_avx512().run)
         choice = bf16_kernel_avx512();
     if (isa >= ISA_AMX && bf16_kernel_amx().run)

@@ -1,5 +1,7 @@
 #include "kernels/x86/philox.h"
 
+#include <stddef.h>
+
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
 
@@ -14,7 +16,7 @@ __attribute__((target("avx512f"))) static void wide_avx512(uint32_t *out, const 
     const __m512i m0 = _mm512_set1_epi64(RNG_M0), m1 = _mm512_set1_epi64(RNG_M1);
     __m512i c0[GROUPS], c1[GROUPS], c2[GROUPS], c3[GROUPS];
     for (int g = 0; g < GROUPS; g++) {
-        c0[g] = _mm512_add_epi64(_mm512_set1_epi64((long long)start->counter[0] + 8 * g),
+        c0[g] = _mm512_add_epi64(_mm512_set1_epi64((long long)start->counter[0] + 8LL * g),
                                  _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0));
         c1[g] = _mm512_set1_epi64(start->counter[1]);
         c2[g] = _mm512_set1_epi64(start->counter[2]);
@@ -38,8 +40,8 @@ __attribute__((target("avx512f"))) static void wide_avx512(uint32_t *out, const 
     for (int g = 0; g < GROUPS; g++) {
         const __m512i first = _mm512_or_epi64(_mm512_and_epi64(c0[g], low), _mm512_slli_epi64(c1[g], 32));
         const __m512i second = _mm512_or_epi64(_mm512_and_epi64(c2[g], low), _mm512_slli_epi64(c3[g], 32));
-        _mm512_storeu_si512(out + 32 * g, _mm512_permutex2var_epi64(first, early, second));
-        _mm512_storeu_si512(out + 32 * g + 16, _mm512_permutex2var_epi64(first, late, second));
+        _mm512_storeu_si512(out + (size_t)32 * (size_t)g, _mm512_permutex2var_epi64(first, early, second));
+        _mm512_storeu_si512(out + (size_t)32 * (size_t)g + 16, _mm512_permutex2var_epi64(first, late, second));
     }
 }
 
@@ -50,7 +52,7 @@ __attribute__((target("avx2"))) static void wide_avx2(uint32_t *out, const struc
     for (int done = 0; done < PHILOX_DRAWS; done += EACH) {
         __m256i c0[GROUPS], c1[GROUPS], c2[GROUPS], c3[GROUPS];
         for (int g = 0; g < GROUPS; g++) {
-            c0[g] = _mm256_add_epi64(_mm256_set1_epi64x((long long)start->counter[0] + done / 4 + 4 * g),
+            c0[g] = _mm256_add_epi64(_mm256_set1_epi64x((long long)start->counter[0] + done / 4 + 4LL * g),
                                      _mm256_set_epi64x(3, 2, 1, 0));
             c1[g] = _mm256_set1_epi64x(start->counter[1]);
             c2[g] = _mm256_set1_epi64x(start->counter[2]);
@@ -72,7 +74,7 @@ __attribute__((target("avx2"))) static void wide_avx2(uint32_t *out, const struc
             const __m256i first = _mm256_or_si256(_mm256_and_si256(c0[g], low), _mm256_slli_epi64(c1[g], 32));
             const __m256i second = _mm256_or_si256(_mm256_and_si256(c2[g], low), _mm256_slli_epi64(c3[g], 32));
             const __m256i even = _mm256_unpacklo_epi64(first, second), odd = _mm256_unpackhi_epi64(first, second);
-            __m256i *to = (__m256i *)(out + done + 16 * g);
+            __m256i *to = (__m256i *)(out + done + (size_t)16 * (size_t)g);
             _mm256_storeu_si256(to, _mm256_permute2x128_si256(even, odd, 0x20));
             _mm256_storeu_si256(to + 1, _mm256_permute2x128_si256(even, odd, 0x31));
         }
