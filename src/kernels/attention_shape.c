@@ -17,7 +17,7 @@ struct attention_interval attention_shape_keys(enum attention_rule rule, size_t 
     case ATTENTION_WINDOW:
         return (struct attention_interval){end > window ? end - window : 0, end};
     }
-    assert(!"a rule that exists");
+    assert(0 && "a rule that exists");
     return (struct attention_interval){0, 0};
 }
 

@@ -87,7 +87,7 @@ static size_t column_of(const char *detector)
     for (size_t k = 0; k < DETECT_COUNT; k++)
         if (strcmp(detect_names[k], detector) == 0)
             return k;
-    assert(!"a detector that is not listed");
+    assert(0 && "a detector that is not listed");
     return 0;
 }
 

@@ -116,7 +116,7 @@ Test(gemm_bf16, empty_products_are_zero_or_what_was_there)
     const uint32_t none[1] = {0};
     gemm_bf16(&lane, c, 3, 2, 3, 0, none, none, true);
     for (int i = 0; i < 6; i++)
-        cr_assert_eq(c[i], i + 1);
+        cr_assert_eq(c[i], (real)(i + 1));
     gemm_bf16(&lane, c, 3, 2, 2, 0, none, none, false);
     cr_assert(c[0] == 0 && c[1] == 0 && c[2] == 3 && c[3] == 0 && c[5] == 6, "only what is C's is written");
     gemm_bf16(&lane, c, 3, 0, 2, 4, none, none, false);

@@ -7,7 +7,7 @@
 #include "base/real.h"
 
 static const struct bench_attention_options few = {
-    .B = 2, .H = 3, .hs = 5, .T = 37, .team = {2, ISA_PORTABLE}, .repeats = 2};
+    .B = 2, .H = 3, .hs = 5, .T = 37, .team = {.threads = 2}, .repeats = 2};
 
 Test(bench_attention, every_kernel_is_measured_both_ways)
 {
