@@ -37,6 +37,17 @@ static void print_row(const struct cost *c, size_t k)
     putchar('\n');
 }
 
+static void print_exponents(const struct cost *c)
+{
+    static const char *const names[COST_KINDS] = {[COST_REFERENCE] = "reference", [COST_TILED] = "tiled"};
+    printf("\ngrows as the length to the power of (fitted over the last %d lengths)\n", COST_FIT);
+    for (int kind = 0; kind < COST_KINDS; kind++)
+        if (c->n[kind] > 1)
+            printf("  %-9s  time %.2f, memory %.2f\n", names[kind], c->time_exponent[kind], c->memory_exponent[kind]);
+        else
+            printf("  %-9s  no telling from %zu length%s\n", names[kind], c->n[kind], c->n[kind] == 1 ? "" : "s");
+}
+
 static void print_text(const struct cost *c, const struct lab_cost *s)
 {
     char a[HUMAN_SIZE], b[HUMAN_SIZE], d[HUMAN_SIZE];
@@ -46,10 +57,7 @@ static void print_text(const struct cost *c, const struct lab_cost *s)
     printf("%7s  %14s %9s  %14s %9s  %7s %7s\n", "length", "time", "memory", "time", "memory", "time", "memory");
     for (size_t k = 0; k < c->n[COST_TILED]; k++)
         print_row(c, k);
-    printf("\ngrows as the length to the power of (fitted over the last %d lengths)\n", COST_FIT);
-    printf("  reference  time %.2f, memory %.2f\n", c->time_exponent[COST_REFERENCE],
-           c->memory_exponent[COST_REFERENCE]);
-    printf("  tiled      time %.2f, memory %.2f\n", c->time_exponent[COST_TILED], c->memory_exponent[COST_TILED]);
+    print_exponents(c);
     if (c->refused_T)
         printf(
             "the reference stops before length %zu: it would take %s, more than three quarters of the memory that is "

@@ -43,6 +43,15 @@ Test(lab_cost, json_holds_both_series)
     program_free(&p);
 }
 
+Test(lab_cost, one_length_has_no_exponent)
+{
+    struct program p;
+    PROGRAM(&p, "lab", "cost", "--max-t", "256", "--head-size", "4", "--threads", "1");
+    cr_assert_eq(p.status, 0, "%s", p.err);
+    cr_assert(strstr(p.out, "\n  tiled      no telling from 1 length\n") && !strstr(p.out, "nan"), "%s", p.out);
+    program_free(&p);
+}
+
 Test(lab_cost, refuses_lengths_that_leave_nothing_to_measure)
 {
     struct program p;
