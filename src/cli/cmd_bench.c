@@ -226,7 +226,7 @@ static enum status run_attention(struct view *view, const struct options *option
     const size_t heads = options_given(options, "n-head") ? s->n_head : 4;
     const size_t channels = options_given(options, "n-embd") ? s->n_embd : heads * 64;
     if (channels % heads != 0)
-        return fail(err, STATUS_USAGE, "n_embd is %zu and n_head %zu: n_embd must be a multiple of n_head", channels,
+        return fail(err, STATUS_RANGE, "n_embd is %zu and n_head %zu: n_embd must be a multiple of n_head", channels,
                     heads);
     const struct bench_attention_options o = {
         .B = options_given(options, "batch-size") ? s->batch_size : 1,
