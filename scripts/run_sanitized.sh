@@ -24,6 +24,8 @@ case $logs in
 esac
 common="log_path=$q$logs/report$q:print_stacktrace=1:halt_on_error=1"
 address="$common:detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1"
+# Memory that is refused is an error to handle, as without the sanitizer.
+address="$address:allocator_may_return_null=1"
 # LeakSanitizer is on by itself where it exists; asking for it elsewhere is an error there.
 case $(uname -s) in Linux) address="$address:detect_leaks=1" ;; esac
 export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}$address"
