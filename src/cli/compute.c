@@ -31,27 +31,32 @@ enum isa compute_isa(void)
     return isa;
 }
 
-/* One pool for all commands: made when it is first needed, and again when a larger one is. */
+/* One pool for all commands: made when it is first needed, and again when a larger one is. One that the system made
+ * smaller stays, for teams hold it. */
 static struct team_pool *pool;
 static int pool_threads;
+static int pool_asked; /* for */
 
 void compute_end(void)
 {
     team_pool_free(pool);
     pool = NULL;
     pool_threads = 0;
+    pool_asked = 0;
 }
 
 struct team compute_team(size_t threads)
 {
     const int wanted = threads ? (int)threads : team_cores();
-    struct error err;
-    if (wanted > 1 && wanted > pool_threads) {
+    if (wanted > 1 && wanted > pool_asked) {
+        struct error refusal, again;
         compute_end();
-        for (pool_threads = wanted; pool_threads > 1; pool_threads /= 2) {
-            if (team_pool_create(&pool, pool_threads, &err) == STATUS_OK)
-                break;
-            fprintf(stderr, "note: %s: trying with %d\n", err.message, pool_threads / 2);
+        pool_threads = pool_asked = wanted;
+        if (team_pool_create(&pool, wanted, &refusal) != STATUS_OK) {
+            do
+                pool_threads /= 2;
+            while (pool_threads > 1 && team_pool_create(&pool, pool_threads, &again) != STATUS_OK);
+            fprintf(stderr, "note: %s: computing with %d\n", refusal.message, pool_threads);
         }
     }
     const int lanes = wanted < pool_threads ? wanted : pool_threads;

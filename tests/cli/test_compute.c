@@ -1,6 +1,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "cli/compute.h"
 #include "kernels/x86/cpu.h"
@@ -31,3 +32,16 @@ Test(compute, kernels_that_are_not_there_are_refused_by_name)
     cr_assert_eq(compute_check(&err), STATUS_USAGE);
     cr_assert_eq(strncmp(err.message, "NOPEEK_ISA: instruction set \"sse9\": ", 36), 0, "%s", err.message);
 }
+
+#ifndef NOPEEK_SANITIZED /* sanitizers have all addresses taken */
+Test(compute, threads_that_the_system_refuses_are_asked_for_once)
+{
+    cr_assert_eq(setrlimit(RLIMIT_AS, &(struct rlimit){(rlim_t)2 << 30, (rlim_t)2 << 30}), 0);
+    const struct team few = compute_team(1024);
+    cr_assert(few.threads > 1 && few.threads < 1024, "%d", few.threads);
+    cr_assert_eq(setrlimit(RLIMIT_AS, &(struct rlimit){(rlim_t)1 << 26, (rlim_t)2 << 30}), 0);
+    const struct team again = compute_team(1024);
+    cr_assert(again.threads == few.threads && again.pool == few.pool);
+    compute_end();
+}
+#endif
