@@ -107,6 +107,12 @@ static bool progress(void *context, size_t done, size_t total)
     return interrupt_pending();
 }
 
+static bool stop(void *context)
+{
+    (void)context;
+    return interrupt_pending();
+}
+
 static void begin(struct view *v, const char *name)
 {
     v->name = name;
@@ -159,6 +165,7 @@ static enum status run_shape(struct view *view, json_t *shapes, const char *name
         .steps = s->measure != MEASURE_GENERATION,
         .details = s->measure == MEASURE_ALL,
         .generation = s->measure != MEASURE_STEPS,
+        .stop = stop,
         .progress = progress,
         .context = view,
     };

@@ -6,12 +6,14 @@
 
 #include "base/team.h"
 #include "cli/command.h"
+#include "cli/compute.h"
 #include "cli/human.h"
 #include "cli/interrupt.h"
 #include "cli/terminal.h"
 #include "cli/train_options.h"
 #include "cli/train_view.h"
 #include "kernels/gemm.h"
+#include "kernels/gemm_bf16.h"
 #include "store/run.h"
 #include "text/dataset.h"
 #include "train/evaluate.h"
@@ -291,7 +293,7 @@ static enum status show_plan(struct session *s, const struct trainer_settings *s
                    s->t->preset == 0 && !s->t->resume && !s->t->init_from && suited_to_text(s->options)
                        ? " (sizes chosen to suit the text)"
                        : "");
-    if (c->window)
+    if (c->window && c->trained == ATTENTION_WINDOW)
         terminal_entry(&s->notes, "         ",
                        "attention over a window: each symbol sees the last %zu, itself included", c->window);
     if (s->t->init_from && s->state.leaky)
@@ -306,6 +308,14 @@ static enum status show_plan(struct session *s, const struct trainer_settings *s
                    settings->schedule.lr, settings->schedule.min_lr, c->dropout);
     if (s->t->resume)
         terminal_entry(&s->notes, "         ", "going on after step %zu", s->state.step);
+    const json_t *before = json_object_get(s->state.settings, "precision");
+    const char *precision = compute_precisions[c->precision];
+    if (s->t->resume && json_is_string(before) && strcmp(json_string_value(before), precision) != 0)
+        terminal_entry(&s->notes, "         ", "in %s from here on; so far it was %s", precision,
+                       json_string_value(before));
+    else if (c->precision != PRECISION_FP32)
+        terminal_entry(&s->notes, "         ", "matrix products in %s: %s", precision,
+                       gemm_bf16_kernel(settings->team.isa));
     terminal_entry(&s->notes, "machine  ", "%d thread%s; matrix products: %s (%s build), one thread each",
                    settings->team.threads, settings->team.threads == 1 ? "" : "s", gemm_library(), gemm_threading());
     terminal_entry(&s->notes, "memory   ", "%s to be taken, beside %s of text and %s of weights", human_bytes(a, bytes),

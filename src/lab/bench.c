@@ -192,6 +192,8 @@ static enum status bout(struct rig *r, struct timings *t, struct team team, bool
             return s;
         now = clock_seconds();
         timings_add(t, now - before);
+        if (r->o->stop && r->o->stop(r->o->context))
+            return fail(err, STATUS_INTERRUPTED, "interrupted");
     }
     return tick(r, err);
 }

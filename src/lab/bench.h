@@ -25,6 +25,8 @@ struct bench_options {
     bool steps;       /* measure training steps, and the machine's products beside them */
     bool details;     /* ... and the operations, one thread alone, and the cost of attention's entropy */
     bool generation;  /* measure writing */
+    /* After each step. True stops with STATUS_INTERRUPTED. NULL: never asked. */
+    bool (*stop)(void *context);
     /* After each measurement. True stops with STATUS_INTERRUPTED. NULL: never asked. */
     bool (*progress)(void *context, size_t done, size_t total);
     void *context;

@@ -107,6 +107,23 @@ static bool ask(void *context, size_t done, size_t total)
     return done == c->stop_at;
 }
 
+static bool at_the_third(void *context)
+{
+    return ++*(size_t *)context == 3;
+}
+
+Test(bench, may_be_stopped_after_any_step)
+{
+    struct error err;
+    struct bench b;
+    struct bench_options o = tiny_options();
+    size_t asked = 0;
+    o.stop = at_the_third;
+    o.context = &asked;
+    cr_assert_eq(bench_run(&b, &o, &err), STATUS_INTERRUPTED);
+    cr_assert_eq(asked, 3);
+}
+
 Test(bench, says_how_far_it_is_and_stops_when_it_is_told_to)
 {
     struct error err;
