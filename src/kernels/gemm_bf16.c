@@ -6,6 +6,7 @@
 #include "kernels/bf16.h"
 #include "kernels/variants.h"
 #include "kernels/x86/bf16_kernel.h"
+#include "kernels/x86/bf16_pack.h"
 #include "kernels/x86/turn.h"
 
 #define COLS GEMM_BF16_COLS
@@ -41,9 +42,11 @@ size_t gemm_bf16_b_size(size_t N, size_t K)
 }
 
 /* out[r, k] = (x[r, 2k], x[r, 2k+1]) for rows x of `width` reals; `pairs` of them, zero past the width. */
-VARIANTS_INLINE void pairs_along(uint32_t *out, size_t ld_out, const real *x, size_t ld, size_t rows, size_t width,
-                                 size_t pairs)
+VARIANTS_INLINE void pairs_along(enum isa isa, uint32_t *out, size_t ld_out, const real *x, size_t ld, size_t rows,
+                                 size_t width, size_t pairs)
 {
+    if (isa >= ISA_AVX512_BF16 && bf16_pack_along(out, ld_out, x, ld, rows, width, pairs))
+        return;
     const size_t whole = width / 2;
     for (size_t r = 0; r < rows; r++) {
         const real *x_r = x + r * ld;
@@ -58,9 +61,11 @@ VARIANTS_INLINE void pairs_along(uint32_t *out, size_t ld_out, const real *x, si
 
 /* out[k, c] = (x[2k, c], x[2k+1, c]) for `height` rows x; `pairs` rows of them, `cols` wide, zero past height and
  * width. */
-VARIANTS_INLINE void pairs_across(uint32_t *out, size_t ld_out, const real *x, size_t ld, size_t height, size_t width,
-                                  size_t pairs, size_t cols)
+VARIANTS_INLINE void pairs_across(enum isa isa, uint32_t *out, size_t ld_out, const real *x, size_t ld, size_t height,
+                                  size_t width, size_t pairs, size_t cols)
 {
+    if (isa >= ISA_AVX512_BF16 && bf16_pack_across(out, ld_out, x, ld, height, width, pairs, cols))
+        return;
     for (size_t k = 0; k < pairs; k++) {
         uint32_t *out_k = out + k * ld_out;
         const real *first = x + 2 * k * ld, *second = first + ld;
@@ -99,14 +104,15 @@ VARIANTS(void, gemm_bf16_pack_a,
 {
     const size_t pairs = gemm_bf16_pairs(K), stride = gemm_bf16_stride(K);
     if (op == GEMM_PLAIN) {
-        pairs_along(a, stride, source, ld, M, K, pairs);
+        pairs_along(lane->isa, a, stride, source, ld, M, K, pairs);
         return;
     }
     uint32_t strip[BLOCK * STRIP];
     for (size_t k = 0; k < pairs; k += BLOCK)
         for (size_t m = 0; m < M; m += STRIP) { /* rows of the source are read as they lie */
             const size_t width = least(M - m, STRIP), height = 2 * k < K ? K - 2 * k : 0;
-            pairs_across(strip, STRIP, source + 2 * k * ld + m, ld, height, width, BLOCK, STRIP);
+            const size_t cols = (width + BLOCK - 1) / BLOCK * BLOCK;
+            pairs_across(lane->isa, strip, STRIP, source + 2 * k * ld + m, ld, height, width, BLOCK, cols);
             for (size_t n = 0; n < width; n += BLOCK)
                 turn(lane->isa, a + (m + n) * stride + k, stride, strip + n, STRIP, least(width - n, BLOCK), BLOCK);
         }
@@ -125,12 +131,12 @@ VARIANTS(void, gemm_bf16_pack_b,
             uint32_t *to = b + (panel * pairs + k) * COLS;
             const size_t n = panel * COLS, width = least(N - n, COLS);
             if (op == GEMM_PLAIN) {
-                pairs_across(to, COLS, source + 2 * k * ld + n, ld, left, width, BLOCK, COLS);
+                pairs_across(lane->isa, to, COLS, source + 2 * k * ld + n, ld, left, width, BLOCK, COLS);
                 continue;
             }
             for (size_t half = 0; half < COLS; half += BLOCK) {
                 const size_t rows = half < width ? least(width - half, BLOCK) : 0;
-                pairs_along(block, BLOCK, source + (n + half) * ld + 2 * k, ld, rows, left, BLOCK);
+                pairs_along(lane->isa, block, BLOCK, source + (n + half) * ld + 2 * k, ld, rows, left, BLOCK);
                 memset(block + rows * BLOCK, 0, (BLOCK - rows) * BLOCK * sizeof *block);
                 turn(lane->isa, to + half, COLS, block, BLOCK, BLOCK, BLOCK);
             }
