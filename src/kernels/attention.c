@@ -9,6 +9,7 @@
 #include "kernels/attention_product.h"
 #include "kernels/attention_row.h"
 #include "kernels/attention_tile.h"
+#include "kernels/gemm_bf16.h"
 #include "kernels/vmath.h"
 
 /* ---- room ---- */
@@ -28,29 +29,47 @@ struct room {
     const struct lane *lane;
     size_t ld;                         /* whole vectors of queries */
     real *p, *ds, *mask;               /* (keys,ld) */
-    real *qt, *dyt;                    /* (hs,ld): transposed tiles of q and dy */
+    struct attention_queries q, dy;    /* the tile of queries under way, and of the gradients of their outputs */
+    struct attention_words words;      /* in bf16 */
     real *clean;                       /* (queries or keys,hs) */
     struct attention_tile_state state; /* (queries) each */
 };
 
-/* Measured with at = NULL, then placed. Returns the reals taken. */
+/* The pieces only of shapes in bf16, or only of others, are of no size where they are not needed.
+ * Measured with at = NULL, then placed. Returns the reals taken. */
 static size_t layout(struct room *r, const struct attention_shape *s, real *at)
 {
     const size_t queries = least(attention_tile_queries(s), s->T_q), keys = least(attention_tile_keys(s), s->T_k);
+    const size_t most = queries > keys ? queries : keys, hs = s->hs;
     r->ld = up(queries, VMATH_LANES);
+    const size_t turned = s->bf16 ? 0 : hs * r->ld;
     const struct {
         real **place;
         size_t size;
     } pieces[] = {
-        {&r->p, keys * r->ld},    {&r->ds, keys * r->ld},   {&r->mask, keys * r->ld},
-        {&r->qt, s->hs * r->ld},  {&r->dyt, s->hs * r->ld}, {&r->clean, (queries > keys ? queries : keys) * s->hs},
-        {&r->state.m, r->ld},     {&r->state.l, r->ld},     {&r->state.a, r->ld},
-        {&r->state.moved, r->ld},
+        {&r->p, keys * r->ld},   {&r->ds, keys * r->ld},   {&r->mask, keys * r->ld}, {&r->q.turned, turned},
+        {&r->dy.turned, turned}, {&r->clean, most * hs},   {&r->state.m, r->ld},     {&r->state.l, r->ld},
+        {&r->state.a, r->ld},    {&r->state.moved, r->ld},
+    };
+    const struct {
+        uint32_t **place;
+        size_t size;
+    } words[] = {
+        {&r->q.pairs, gemm_bf16_b_size(queries, hs)},
+        {&r->q.sums, gemm_bf16_b_size(hs, queries)},
+        {&r->dy.pairs, gemm_bf16_b_size(queries, hs)},
+        {&r->dy.sums, gemm_bf16_b_size(hs, queries)},
+        {&r->words.left, attention_words_left(queries, keys, hs)},
+        {&r->words.right, gemm_bf16_b_size(hs, most)},
     };
     size_t used = 0;
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
         *pieces[i].place = at ? at + used : NULL;
         used += up(pieces[i].size, VMATH_LANES);
+    }
+    for (size_t i = 0; s->bf16 && i < sizeof words / sizeof *words; i++) {
+        *words[i].place = at ? (uint32_t *)(void *)(at + used) : NULL;
+        used += up(words[i].size * sizeof(uint32_t), VMATH_LANES * sizeof(real)) / sizeof(real);
     }
     return used;
 }
@@ -165,12 +184,13 @@ static void forward_tile(const struct head *a, real *y, const struct attention_r
     real *y_i = y + i0 * s->y_stride;
     const real *q_i = a->q + i0 * s->q_stride;
     attention_tile_begin(&r->state, queries);
-    attention_tile_transpose(r->lane, r->qt, r->ld, q_i, s->q_stride, queries, s->hs);
+    attention_product_turn(r->lane, &r->q, r->ld, q_i, s->q_stride, queries, s->hs, false);
     for (size_t n = keys.begin; n < keys.end; n++) {
         const struct attention_tile t = tile_at(a, ATTENTION_SCORES, tile, n);
         const bool first = n == keys.begin;
         /* S = scale Q K^T, here its transpose; P = exp(S - m) over visible keys, exactly 0 elsewhere */
-        attention_product_of_pairs(r->p, r->ld, s->scale, a->k + t.j0 * s->k_stride, s->k_stride, r->qt, &t, s->hs);
+        attention_product_of_pairs(r->lane, r->p, r->ld, s->scale, a->k + t.j0 * s->k_stride, s->k_stride, &r->q, &t,
+                                   s->hs, &r->words);
         attention_tile_softmax(r->lane, r->p, r->ld, &t, &r->state, rows != NULL);
         if (!first)
             attention_tile_rescale(r->lane, y_i, s->y_stride, queries, s->hs, r->state.moved);
@@ -179,8 +199,8 @@ static void forward_tile(const struct head *a, real *y, const struct attention_r
             attention_tile_drop(r->lane, r->p, r->ld, t.keys, r->mask);
         }
         /* Y = drop(P) V, still to be divided by l */
-        const struct attention_side y_side = {y_i, s->y_stride, !first, a->v + t.j0 * s->v_stride, s->v_stride};
-        attention_product_to_queries(r->lane, &y_side, 1, r->p, r->ld, &t, s->hs, r->clean);
+        const struct attention_side y_side = {y_i, s->y_stride, !first, a->v + t.j0 * s->v_stride, s->v_stride, NULL};
+        attention_product_to_queries(r->lane, &y_side, 1, r->p, r->ld, &t, s->hs, r->clean, &r->words);
     }
     if (keys.begin == keys.end)
         zero_rows(y_i, s->y_stride, queries, s->hs);
@@ -230,7 +250,7 @@ void attention_forward(const struct lane *lane, real *restrict y, const struct a
         for (size_t tile = 0; tile < tiles; tile++) {
             if (pair >= whole && !my_turn(lane, (pair - whole) * tiles + tile))
                 continue;
-            if (s->T_q == 1 && !a.drop)
+            if (s->T_q == 1 && !a.drop && !s->bf16)
                 attention_row_forward(lane, y_bh, rows, kept, a.first_row, a.q, a.k, a.v, s,
                                       attention_fault_keys(s, a.h, ATTENTION_SCORES, 0));
             else
@@ -284,7 +304,7 @@ static void row_sums(const struct back *g, struct span rows, const struct room *
 {
     const struct attention_shape *s = g->a.s;
     attention_tile_row_sums(r->lane, g->d + rows.begin, g->dy + rows.begin * s->y_stride,
-                            g->y + rows.begin * s->y_stride, s->y_stride, rows.end - rows.begin, s->hs);
+                            g->y + rows.begin * s->y_stride, s->y_stride, rows.end - rows.begin, s->hs, s->bf16);
 }
 
 static bool sees(const struct head *a, size_t query_tile, size_t key_tile)
@@ -293,13 +313,13 @@ static bool sees(const struct head *a, size_t query_tile, size_t key_tile)
     return keys.begin <= key_tile && key_tile < keys.end;
 }
 
-/* A tile of queries and of the gradient of their outputs, the other way round. */
+/* A tile of queries and of the gradient of their outputs, as products take them. */
 static void turn_queries(const struct back *g, size_t tile, const struct room *r)
 {
     const struct attention_shape *s = g->a.s;
     const size_t i0 = tile * attention_tile_queries(s), queries = least(attention_tile_queries(s), s->T_q - i0);
-    attention_tile_transpose(r->lane, r->qt, r->ld, g->a.q + i0 * s->q_stride, s->q_stride, queries, s->hs);
-    attention_tile_transpose(r->lane, r->dyt, r->ld, g->dy + i0 * s->y_stride, s->y_stride, queries, s->hs);
+    attention_product_turn(r->lane, &r->q, r->ld, g->a.q + i0 * s->q_stride, s->q_stride, queries, s->hs, true);
+    attention_product_turn(r->lane, &r->dy, r->ld, g->dy + i0 * s->y_stride, s->y_stride, queries, s->hs, true);
 }
 
 /* One tile of queries, turned, against one of keys. dq gets tiles of keys in falling order, dk and dv tiles of queries
@@ -314,11 +334,11 @@ static void backward_tile(const struct back *g, size_t query_tile, size_t key_ti
     const real *q = g->a.q + t.i0 * s->q_stride, *dy = g->dy + t.i0 * s->y_stride;
     const real *k = g->a.k + t.j0 * s->k_stride, *v = g->a.v + t.j0 * s->v_stride;
     /* forward: S = scale Q K^T, P = exp(S - m) / l, again */
-    attention_product_of_pairs(r->p, r->ld, s->scale, k, s->k_stride, r->qt, &t, hs);
+    attention_product_of_pairs(r->lane, r->p, r->ld, s->scale, k, s->k_stride, &r->q, &t, hs, &r->words);
     if (s->fault != ATTENTION_FAULT_NONE)
         attention_fault_bound(r->p, r->ld, t.keys, t.queries, g->max + t.i0);
     /* forward: Y = drop(P) V, so d drop(P) = dY V^T */
-    attention_product_of_pairs(r->ds, r->ld, 1, v, s->v_stride, r->dyt, &t, hs);
+    attention_product_of_pairs(r->lane, r->ds, r->ld, 1, v, s->v_stride, &r->dy, &t, hs, &r->words);
     if (g->a.drop)
         attention_tile_mask(r->lane, r->mask, r->ld, &t, g->a.drop, g->a.b, g->a.h, s->T_k);
     attention_tile_gradient(r->lane, r->p, r->ds, r->ld, &t, g->max, g->share, g->d, g->a.drop ? r->mask : NULL);
@@ -328,13 +348,18 @@ static void backward_tile(const struct back *g, size_t query_tile, size_t key_ti
         zero_rows(g->dk + j1 * s->k_stride, s->k_stride, rest, hs);
         zero_rows(g->dv + j1 * s->v_stride, s->v_stride, rest, hs);
     }
-    const struct attention_side dv = {g->dv + t.j0 * s->v_stride, s->v_stride, add, dy, s->y_stride},
-                                dk = {g->dk + t.j0 * s->k_stride, s->k_stride, add, q, s->q_stride},
-                                dq = {g->dq + t.i0 * s->q_stride, s->q_stride, !first_key, k, s->k_stride};
-    attention_product_to_keys(r->lane, &dv, 1, r->p, r->ld, &t, hs, r->clean);
+    const struct attention_side dv = {g->dv + t.j0 * s->v_stride, s->v_stride, add, dy, s->y_stride, &r->dy},
+                                dk = {g->dk + t.j0 * s->k_stride, s->k_stride, add, q, s->q_stride, &r->q},
+                                dq = {g->dq + t.i0 * s->q_stride, s->q_stride, !first_key, k, s->k_stride, NULL};
+    attention_product_to_keys(r->lane, &dv, 1, r->p, r->ld, &t, hs, r->clean, &r->words);
     /* forward: S = scale Q K^T */
-    attention_product_to_keys(r->lane, &dk, s->scale, r->ds, r->ld, &t, hs, r->clean);
-    attention_product_to_queries(r->lane, &dq, s->scale, r->ds, r->ld, &t, hs, r->clean);
+    real alpha = s->scale;
+    if (s->bf16) { /* those products have no factor */
+        attention_product_scale(r->lane, r->ds, t.keys * r->ld, alpha);
+        alpha = 1;
+    }
+    attention_product_to_keys(r->lane, &dk, alpha, r->ds, r->ld, &t, hs, r->clean, &r->words);
+    attention_product_to_queries(r->lane, &dq, alpha, r->ds, r->ld, &t, hs, r->clean, &r->words);
 }
 
 static void zero_unseen_queries(const struct back *g, size_t tile)

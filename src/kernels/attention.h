@@ -4,7 +4,11 @@
  *
  * Scores exist a tile at a time, of some queries against some keys; what the rule hides wholly is never touched. A row
  * goes over its tiles with the largest score so far m, l = sum exp(s - m) and the output so far, which are scaled
- * when m moves. Going back, scores are worked out again from m and l. */
+ * when m moves. Going back, scores are worked out again from m and l.
+ *
+ * In shapes with `bf16` the matrix products round their factors to bf16 and sum in fp32 (gemm_bf16.h): q, k, v and dy,
+ * the weights exp(s - m), drop(P) and scale dS. All else is fp32: scores as they come from their product, maxima, sums,
+ * entropy. dy_i . y_i, from which dS subtracts, takes dy rounded as dP does, so that what cancels does so exactly. */
 #ifndef KERNELS_ATTENTION_H
 #define KERNELS_ATTENTION_H
 

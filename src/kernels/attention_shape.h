@@ -8,6 +8,7 @@
 #ifndef KERNELS_ATTENTION_SHAPE_H
 #define KERNELS_ATTENTION_SHAPE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/real.h"
@@ -54,6 +55,7 @@ struct attention_shape {
     const enum attention_rule *rules; /* (H): one per head */
     size_t window;                    /* positions that ATTENTION_WINDOW shows; 0: none */
     size_t tile;                      /* queries and keys of a tile, for tests; 0: as attention_tile.h says */
+    bool bf16;                        /* attention.h's products round their factors to bf16; attention_ref.h's do not */
     enum attention_fault fault;       /* planted, in this head or in ATTENTION_EVERY_HEAD */
     size_t fault_head;
 };

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/bf16.h"
 #include "kernels/variants.h"
 #include "kernels/vmath.h"
 
@@ -320,11 +321,28 @@ VARIANTS(void, attention_tile_transpose,
         }
 }
 
+/* vmath_dot with x rounded to bf16. */
+INSIDE real dot_rounded(const real *x, const real *y, size_t n)
+{
+    real acc[VMATH_LANES] = {0};
+    size_t i = 0;
+    for (; i + VMATH_LANES <= n; i += VMATH_LANES)
+        for (size_t k = 0; k < VMATH_LANES; k++)
+            acc[k] += bf16_round(x[i + k]) * y[i + k];
+    for (size_t k = 0; i < n; i++, k++)
+        acc[k] += bf16_round(x[i]) * y[i];
+    return vmath_reduce(acc);
+}
+
 VARIANTS(void, attention_tile_row_sums,
-         (const struct lane *lane, real *d, const real *dy, const real *y, size_t stride, size_t n, size_t hs),
-         (lane, d, dy, y, stride, n, hs))
+         (const struct lane *lane, real *d, const real *dy, const real *y, size_t stride, size_t n, size_t hs,
+          bool bf16),
+         (lane, d, dy, y, stride, n, hs, bf16))
 {
     (void)lane; /* it chose this variant */
     for (size_t i = 0; i < n; i++)
-        d[i] = vmath_dot(dy + i * stride, y + i * stride, hs);
+        if (bf16)
+            d[i] = dot_rounded(dy + i * stride, y + i * stride, hs);
+        else
+            d[i] = vmath_dot(dy + i * stride, y + i * stride, hs);
 }

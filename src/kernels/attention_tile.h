@@ -89,8 +89,8 @@ bool attention_tile_finite(const struct lane *lane, const real *x, size_t ld, si
 void attention_tile_transpose(const struct lane *lane, real *y, size_t ld_y, const real *x, size_t ld_x, size_t n,
                               size_t hs);
 
-/* d_i = dy_i . y_i for n rows. */
+/* d_i = dy_i . y_i for n rows; with bf16 dy is rounded to that first. */
 void attention_tile_row_sums(const struct lane *lane, real *d, const real *dy, const real *y, size_t stride, size_t n,
-                             size_t hs);
+                             size_t hs, bool bf16);
 
 #endif

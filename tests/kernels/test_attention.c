@@ -97,6 +97,7 @@ struct change {
     size_t tile;
     bool windows; /* heads 1, 3, ... have a window instead */
     size_t window;
+    bool bf16;
 };
 
 static void make(struct attention_case *c, const struct attention_sizes *sizes, enum attention_layout layout,
@@ -105,6 +106,7 @@ static void make(struct attention_case *c, const struct attention_sizes *sizes, 
     attention_case_init(c, sizes, layout, scores, exact, p);
     c->shape.tile = change->tile;
     c->shape.window = change->window;
+    c->shape.bf16 = change->bf16;
     for (size_t h = 1; change->windows && h < sizes->H; h += 2)
         c->rules[h] = ATTENTION_WINDOW;
 }
@@ -192,9 +194,9 @@ Test(attention, matches_the_oracle_under_windows_of_every_length)
 
 Test(attention, rows_that_see_nothing_are_zeros)
 {
-    for (size_t T_q = 1; T_q <= 20; T_q += 19) {
-        const struct change nothing = {.tile = 8, .windows = true, .window = 0};
-        const struct attention_sizes sizes = {2, 2, 1, 5, T_q, 20};
+    for (size_t T_q = 1; T_q <= 39; T_q += 19) {
+        const struct change nothing = {.tile = 8, .windows = true, .window = 0, .bf16 = T_q > 20};
+        const struct attention_sizes sizes = {2, 2, 1, 5, T_q, 39};
         struct attention_case c;
         make(&c, &sizes, ATTENTION_DENSE, 1, false, 0, &nothing);
         c.rules[0] = ATTENTION_WINDOW; /* no head sees anything */
@@ -300,9 +302,9 @@ Test(attention, every_number_of_lanes_gives_the_same_bits)
 
 Test(attention, a_pass_that_logs_nothing_gives_the_same_bits)
 {
-    for (size_t T_q = 1; T_q <= 37; T_q += 36) {
+    for (size_t T_q = 1; T_q <= 37; T_q += 12) { /* 1 and 25 in bf16 */
         const struct attention_sizes sizes = {2, 4, 2, 5, T_q, 37};
-        const struct change change = {.tile = 8};
+        const struct change change = {.tile = 8, .bf16 = T_q % 24 == 1};
         struct attention_case loud, quiet;
         make(&loud, &sizes, ATTENTION_DENSE, 1, false, 0, &change);
         make(&quiet, &sizes, ATTENTION_DENSE, 1, false, 0, &change);
@@ -384,9 +386,10 @@ Test(attention, what_is_not_finite_in_a_key_or_value_reaches_no_row_that_does_no
     static const size_t queries[] = {37, 21, 1};
     for (size_t t = 0; t < 3; t++)
         for (int drop = 0; drop < 2; drop++)
-            for (int windows = 0; windows < 2; windows++) {
+            for (unsigned bits = 0; bits < 4; bits++) {
+                const bool windows = bits & 1, bf16 = bits & 2;
                 const struct attention_sizes sizes = {2, 4, 2, 5, queries[t], 37};
-                const struct change change = {.tile = 8, .windows = windows, .window = 11};
+                const struct change change = {.tile = 8, .windows = windows, .window = 11, .bf16 = bf16};
                 struct attention_case clean, spoiled;
                 make(&clean, &sizes, ATTENTION_CACHE, 1, false, drop ? 0.3 : 0, &change);
                 make(&spoiled, &sizes, ATTENTION_CACHE, 1, false, drop ? 0.3 : 0, &change);
@@ -436,9 +439,10 @@ Test(attention, an_infinite_value_alone_reaches_exactly_the_rows_that_see_it)
 
 Test(attention, nan_in_a_query_or_its_gradient_reaches_only_keys_that_the_query_sees)
 {
-    for (int windows = 0; windows < 2; windows++) {
+    for (unsigned bits = 0; bits < 4; bits++) {
+        const bool windows = bits & 1, bf16 = bits & 2;
         const struct attention_sizes sizes = {1, 2, 1, 5, 37, 37};
-        const struct change change = {.tile = 8, .windows = windows, .window = 11};
+        const struct change change = {.tile = 8, .windows = windows, .window = 11, .bf16 = bf16};
         struct attention_case clean, spoiled;
         make(&clean, &sizes, ATTENTION_DENSE, 1, false, 0, &change);
         make(&spoiled, &sizes, ATTENTION_DENSE, 1, false, 0, &change);
@@ -465,9 +469,10 @@ Test(attention, nan_in_a_query_or_its_gradient_reaches_only_keys_that_the_query_
 
 Test(attention, changing_a_later_key_moves_no_bit_of_an_earlier_row)
 {
-    for (int windows = 0; windows < 2; windows++) {
+    for (unsigned bits = 0; bits < 4; bits++) {
+        const bool windows = bits & 1, bf16 = bits & 2;
         const struct attention_sizes sizes = {2, 4, 2, 5, 37, 37};
-        const struct change change = {.tile = 8, .windows = windows, .window = 11};
+        const struct change change = {.tile = 8, .windows = windows, .window = 11, .bf16 = bf16};
         struct attention_case clean, moved;
         make(&clean, &sizes, ATTENTION_DENSE, 1e6, false, 0, &change);
         make(&moved, &sizes, ATTENTION_DENSE, 1e6, false, 0, &change);

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "kernels/bf16.h"
 #include "kernels/vmath.h"
 #include "support/oracle.h"
 
@@ -135,11 +136,12 @@ Test(attention_tile, rows_are_rescaled_ended_transposed_and_summed)
     for (size_t i = 0; i < QUERIES; i++)
         state.l[i] = (real)(i % 4);
     attention_tile_end(&lane_alone, y, STRIDE, HS, &state, QUERIES);
-    real *turned = pool_real(&pool, HS * LD), *sums = pool_real(&pool, QUERIES);
+    real *turned = pool_real(&pool, HS * LD), *sums = pool_real(&pool, QUERIES), *rounded = pool_real(&pool, QUERIES);
     attention_tile_transpose(&lane_alone, turned, LD, x, STRIDE, QUERIES, HS);
-    attention_tile_row_sums(&lane_alone, sums, dy, x, STRIDE, QUERIES, HS);
+    attention_tile_row_sums(&lane_alone, sums, dy, x, STRIDE, QUERIES, HS, false);
+    attention_tile_row_sums(&lane_alone, rounded, dy, x, STRIDE, QUERIES, HS, true);
     for (size_t i = 0; i < QUERIES; i++) {
-        double sum = 0;
+        double sum = 0, of_rounded = 0;
         for (size_t c = 0; c < STRIDE; c++) {
             const real was = x[i * STRIDE + c], is = y[i * STRIDE + c];
             if (c >= HS) {
@@ -150,8 +152,10 @@ Test(attention_tile, rows_are_rescaled_ended_transposed_and_summed)
             cr_assert(fabs((double)is - want) <= 2 * (double)REAL_EPSILON * fabs(want));
             cr_assert(turned[c * LD + i] == was);
             sum += (double)was * (double)dy[i * STRIDE + c];
+            of_rounded += (double)was * (double)bf16_round(dy[i * STRIDE + c]);
         }
         cr_assert(fabs((double)sums[i] - sum) <= 32 * (double)REAL_EPSILON);
+        cr_assert(fabs((double)rounded[i] - of_rounded) <= 32 * (double)REAL_EPSILON && rounded[i] != sums[i]);
     }
     pool_free(&pool);
 }
