@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <limits.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,7 @@ struct job {
     const struct gpt_pass *pass;
     real *keep;         /* (C) or (T): dropout's mask of a row */
     double *row, *size; /* (widest): what is right, and the size of its terms */
+    double *rounded;    /* (head_size): what the rounding of attention's weights may change */
     double *p;          /* (T): attention weights */
 };
 
@@ -165,16 +167,21 @@ static size_t mistaken_begin(const struct mistake *m, const struct config *c, si
 
 /* Row of head `head` of query i over keys [begin, end). Returns the relative error that single precision may make in
  * the weights, for scores are exponents. */
-static double right_attention(const struct job *j, const real *qkv, size_t head, size_t i, size_t begin, size_t end)
+static double right_attention(const struct job *j, enum precision how, const real *qkv, size_t head, size_t i,
+                              size_t begin, size_t end)
 {
     const size_t C = j->g->config.n_embd, hs = j->g->config.head_size;
     const double scale = 1 / sqrt((double)hs);
+    /* Weights are rounded too, after they have been divided by one thing or another: by how much is known, not where.
+     */
+    const double weights = how == PRECISION_BF16 ? BF16_EPSILON / 2 : 0;
     const real *q = qkv + i * 3 * C + head * hs;
     double m = -INFINITY, l = 0, blur = 0;
     for (size_t k = begin; k < end; k++) {
         double s = 0, terms = 0;
         for (size_t c = 0; c < hs; c++) {
-            const double term = (double)q[c] * (double)qkv[k * 3 * C + C + head * hs + c] * scale;
+            const double key = rounding_factor(how, (double)qkv[k * 3 * C + C + head * hs + c]);
+            const double term = rounding_factor(how, (double)q[c]) * key * scale;
             s += term;
             terms += fabs(term);
         }
@@ -188,30 +195,50 @@ static double right_attention(const struct job *j, const real *qkv, size_t head,
     }
     memset(j->row, 0, hs * sizeof *j->row);
     memset(j->size, 0, hs * sizeof *j->size);
+    memset(j->rounded, 0, hs * sizeof *j->rounded);
     const struct dropout d = dropout_of(j, RNG_DROP_ATTENTION);
     dropout_mask(&lane_alone, j->keep, &d, j->b, head, i * j->T, j->T);
     for (size_t k = begin; k < end; k++)
         for (size_t c = 0; c < hs; c++) {
-            const double v = (double)j->keep[k] * (double)qkv[k * 3 * C + 2 * C + head * hs + c];
-            j->row[c] += j->p[k] / l * v;
+            const double value = rounding_factor(how, (double)qkv[k * 3 * C + 2 * C + head * hs + c]);
+            const double v = (double)j->keep[k] * value, term = j->p[k] / l * v;
+            j->row[c] += term;
+            j->rounded[c] += weights * fabs(term);
             j->size[c] = fmax(j->size[c], fabs(v));
         }
-    for (size_t c = 0; c < hs && end - begin > 1; c++)
-        j->size[c] *= 1 + blur;
+    for (size_t c = 0; c < hs; c++) {
+        if (end - begin > 1)
+            j->size[c] *= 1 + blur;
+        j->size[c] += j->rounded[c] / ALLOWED;
+    }
     return end - begin > 1 ? ALLOWED * blur : 0; /* of one key alone the weight is 1 */
+}
+
+/* The error of what attention gave for query i, if it sees keys [begin, end). In bf16 it may take its factors rounded
+ * or as they are: the reference attention, which keeps its weights, is fp32. */
+static double attention_error(const struct job *j, const real *qkv, const real *att, size_t head, size_t i,
+                              size_t begin, size_t end, bool *too_sharp)
+{
+    const size_t C = j->g->config.n_embd, hs = j->g->config.head_size;
+    const enum precision how = j->g->config.precision;
+    *too_sharp = right_attention(j, how, qkv, head, i, begin, end) > 0.05;
+    const double error = row_error(j, att + i * C + head * hs, hs);
+    if (error <= 1 || how == PRECISION_FP32)
+        return error;
+    *too_sharp |= right_attention(j, PRECISION_FP32, qkv, head, i, begin, end) > 0.05;
+    return fmin(error, row_error(j, att + i * C + head * hs, hs));
 }
 
 /* Which common mistake explains all rows of a head, if one does. */
 static const char *explain_head(const struct job *j, const real *qkv, const real *att, size_t head)
 {
-    const size_t C = j->g->config.n_embd, hs = j->g->config.head_size, T = j->T;
+    const size_t T = j->T;
     for (size_t m = 0; m < sizeof MISTAKES / sizeof *MISTAKES; m++) {
-        bool fits = true;
+        bool fits = true, too_sharp;
         for (size_t i = 0; i < T && fits; i++) {
             const long end = (long)i + 1 + MISTAKES[m].ahead;
             const size_t begin = mistaken_begin(&MISTAKES[m], &j->g->config, T, i);
-            right_attention(j, qkv, head, i, begin, end < (long)T ? (size_t)end : T);
-            fits = row_error(j, att + i * C + head * hs, hs) <= 1;
+            fits = attention_error(j, qkv, att, head, i, begin, end < (long)T ? (size_t)end : T, &too_sharp) <= 1;
         }
         if (fits)
             return MISTAKES[m].reads;
@@ -226,11 +253,12 @@ static void check_attention(const struct job *j, const real *qkv, const real *at
         double worst = 0;
         for (size_t i = 0; i < j->T; i++) {
             const struct attention_interval seen = attention_shape_keys(c->declared, c->window, j->T, j->T, i);
-            if (right_attention(j, qkv, head, i, seen.begin, seen.end) > 0.05) {
+            bool too_sharp;
+            const double error = attention_error(j, qkv, att, head, i, seen.begin, seen.end, &too_sharp);
+            if (too_sharp) {
                 j->r->too_sharp++;
                 continue;
             }
-            const double error = row_error(j, att + i * c->n_embd + head * c->head_size, c->head_size);
             if (count(j, error) && error > worst)
                 worst = error;
         }
@@ -341,9 +369,10 @@ enum status definition_check(struct definition_report *r, const struct gpt *g, c
     j.keep = malloc((T > c->n_embd ? T : c->n_embd) * sizeof *j.keep);
     j.row = malloc(widest * sizeof *j.row);
     j.size = malloc(widest * sizeof *j.size);
+    j.rounded = malloc(c->head_size * sizeof *j.rounded);
     j.p = malloc(T * sizeof *j.p);
     enum status s = STATUS_OK;
-    if (!j.row || !j.size || !j.p || !j.keep) {
+    if (!j.row || !j.size || !j.rounded || !j.p || !j.keep) {
         s = fail(err, STATUS_MEMORY, "check: memory to work the operations out again was refused");
     } else {
         const size_t first = b * T;
@@ -354,6 +383,7 @@ enum status definition_check(struct definition_report *r, const struct gpt *g, c
     }
     free(j.row);
     free(j.size);
+    free(j.rounded);
     free(j.p);
     free(j.keep);
     return s;

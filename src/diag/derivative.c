@@ -115,6 +115,23 @@ static bool same(struct job *j, const real *found, const double *right, size_t r
     return true;
 }
 
+/* What rounding to bf16 weighs more by where a sum cancels. terms: squared length of what was summed. fp32 is so much
+ * finer than what is looked for that it does not matter there. */
+static double cancelling(const struct job *j, double terms, double length)
+{
+    return j->g->config.precision == PRECISION_BF16 ? fmax(1, sqrt(terms) / length) : 1;
+}
+
+/* The same of a sum over positions, (rows,count) without gaps. */
+static bool same_sum(struct job *j, const real *found, const double *right, size_t rows, size_t count, double terms)
+{
+    const double before = j->tolerance;
+    j->tolerance *= cancelling(j, terms, length_of(right, rows, count, count));
+    const bool is_same = same(j, found, right, rows, count, count);
+    j->tolerance = before;
+    return is_same;
+}
+
 static void blame(const struct job *j, const char *operation, size_t head, const char *what)
 {
     struct verdict_finding *f =
@@ -138,11 +155,16 @@ static double dot(enum precision precision, const double *x, const real *y, size
 }
 
 /* forward: y = x W + b, W (in,out), so dx = dy W^T */
-static void back_linear(const struct job *j, double *dx, const double *dy, const real *w, size_t in, size_t out)
+static void back_linear(struct job *j, double *dx, const double *dy, const real *w, size_t in, size_t out)
 {
+    double terms = 0;
     for (size_t t = 0; t < j->N; t++)
-        for (size_t i = 0; i < in; i++)
+        for (size_t i = 0; i < in; i++) {
             dx[t * in + i] = dot(j->g->config.precision, dy + t * out, w + i * out, out);
+            for (size_t o = 0; o < out; o++)
+                terms += pow(dy[t * out + o] * (double)w[i * out + o], 2);
+        }
+    j->tolerance *= cancelling(j, terms, length_of(dx, j->N, in, in));
 }
 
 static double gelu_slope(double x)
@@ -181,10 +203,15 @@ static void back_layernorm(struct job *j, double *dx, const double *dy, const re
     j->tolerance *= fmax(1, sqrt(terms / (left + 1e-300)));
 }
 
+static void zero(double *x, size_t n)
+{
+    memset(x, 0, n * sizeof *x);
+}
+
 /* forward: att = attention(q, k, v). Returns the largest sum of a score's terms, whose rounding the exponential
  * magnifies; terms[part] becomes the squared length of what is summed for queries, keys and values, before it cancels.
- */
-static double back_attention(const struct job *j, const real *qkv, size_t head, double terms[3])
+ * Assigns the head's columns of dqkv. */
+static double back_attention(const struct job *j, enum precision how, const real *qkv, size_t head, double terms[3])
 {
     const struct config *c = &j->g->config;
     const size_t C = c->n_embd, hs = c->head_size, T = j->T, at = head * hs;
@@ -192,6 +219,8 @@ static double back_attention(const struct job *j, const real *qkv, size_t head, 
     const struct dropout drop = dropout_of(j, RNG_DROP_ATTENTION);
     double blur = 0;
     terms[0] = terms[1] = terms[2] = 0;
+    for (size_t row = 0; row < 3 * j->N; row++)
+        zero(j->dqkv + row * C + at, hs);
     for (size_t row = 0; row < j->N; row++) {
         const size_t b = row / T, i = row % T;
         const struct attention_interval seen = attention_shape_keys(c->declared, c->window, T, T, i);
@@ -205,10 +234,11 @@ static double back_attention(const struct job *j, const real *qkv, size_t head, 
         for (size_t k = seen.begin; k < seen.end; k++) {
             double s = 0, size = 0, dp = 0;
             for (size_t n = 0; n < hs; n++) {
-                const double term = (double)q[n] * (double)keys[k * 3 * C + n] * scale;
+                const double key = rounding_factor(how, (double)keys[k * 3 * C + n]);
+                const double term = rounding_factor(how, (double)q[n]) * key * scale;
                 s += term;
                 size += fabs(term);
-                dp += dy[n] * (double)values[k * 3 * C + n];
+                dp += rounding_factor(how, dy[n]) * rounding_factor(how, (double)values[k * 3 * C + n]);
             }
             j->p[k] = s;
             j->dp[k] = dp * (double)keep[k];
@@ -223,21 +253,18 @@ static double back_attention(const struct job *j, const real *qkv, size_t head, 
             const double ds = j->p[k] * (j->dp[k] - mean) * scale, kept = j->p[k] * (double)keep[k];
             const double ds_size = j->p[k] * (fabs(j->dp[k]) + fabs(mean)) * scale;
             for (size_t n = 0; n < hs; n++) {
-                dq[n] += ds * (double)keys[k * 3 * C + n];
-                dkeys[k * 3 * C + n] += ds * (double)q[n];
-                dvalues[k * 3 * C + n] += kept * dy[n];
-                terms[0] += pow(ds_size * (double)keys[k * 3 * C + n], 2);
-                terms[1] += pow(ds_size * (double)q[n], 2);
-                terms[2] += pow(kept * dy[n], 2);
+                const double key = rounding_factor(how, (double)keys[k * 3 * C + n]);
+                const double query = rounding_factor(how, (double)q[n]), from = rounding_factor(how, dy[n]);
+                dq[n] += ds * key;
+                dkeys[k * 3 * C + n] += ds * query;
+                dvalues[k * 3 * C + n] += kept * from;
+                terms[0] += pow(ds_size * key, 2);
+                terms[1] += pow(ds_size * query, 2);
+                terms[2] += pow(kept * from, 2);
             }
         }
     }
     return blur;
-}
-
-static void zero(double *x, size_t n)
-{
-    memset(x, 0, n * sizeof *x);
 }
 
 /* Weight and bias of y = a W + b: dW = a^T dy, db = sum dy. `found` and `found_bias` may be NULL. */
@@ -245,19 +272,24 @@ static void compare_linear(struct job *j, const char *operation, const real *fou
                            const real *a, const double *dy, size_t in, size_t out)
 {
     const enum precision how = j->g->config.precision;
+    double terms = 0, bias_terms = 0;
     zero(j->dw, in * out);
     for (size_t t = 0; t < j->N; t++)
         for (size_t i = 0; i < in; i++)
-            for (size_t o = 0; o < out; o++)
-                j->dw[i * out + o] +=
-                    rounding_factor(how, (double)a[t * in + i]) * rounding_factor(how, dy[t * out + o]);
-    if (!same(j, found, j->dw, in, out, out))
+            for (size_t o = 0; o < out; o++) {
+                const double term = rounding_factor(how, (double)a[t * in + i]) * rounding_factor(how, dy[t * out + o]);
+                j->dw[i * out + o] += term;
+                terms += term * term;
+            }
+    if (!same_sum(j, found, j->dw, in, out, terms))
         blame(j, operation, VERDICT_NOWHERE, "of the weights");
     zero(j->dw, out);
     for (size_t t = 0; t < j->N; t++)
-        for (size_t o = 0; o < out; o++)
+        for (size_t o = 0; o < out; o++) {
             j->dw[o] += dy[t * out + o];
-    if (found_bias && !same(j, found_bias, j->dw, 1, out, out))
+            bias_terms += dy[t * out + o] * dy[t * out + o];
+        }
+    if (found_bias && !same_sum(j, found_bias, j->dw, 1, out, bias_terms))
         blame(j, operation, VERDICT_NOWHERE, "of the bias");
 }
 
@@ -266,7 +298,7 @@ static void compare_layernorm(struct job *j, const char *operation, const real *
                               const real *x, const double *dy)
 {
     const size_t C = j->g->config.n_embd;
-    double *const dgain = j->dw, *const dbias = j->dw + C;
+    double *const dgain = j->dw, *const dbias = j->dw + C, gain_terms = 0, bias_terms = 0;
     zero(j->dw, 2 * C);
     for (size_t t = 0; t < j->N; t++) {
         const real *x_t = x + t * C;
@@ -277,13 +309,16 @@ static void compare_layernorm(struct job *j, const char *operation, const real *
             var += ((double)x_t[c] - mean) * ((double)x_t[c] - mean) / (double)C;
         const double rstd = 1 / sqrt(var + j->g->config.norm_epsilon);
         for (size_t c = 0; c < C; c++) {
-            dgain[c] += dy[t * C + c] * ((double)x_t[c] - mean) * rstd;
+            const double term = dy[t * C + c] * ((double)x_t[c] - mean) * rstd;
+            dgain[c] += term;
             dbias[c] += dy[t * C + c];
+            gain_terms += term * term;
+            bias_terms += dy[t * C + c] * dy[t * C + c];
         }
     }
-    if (C > 2 && !same(j, found, dgain, 1, C, C)) /* of fewer channels xhat is rounding, or signs */
+    if (C > 2 && !same_sum(j, found, dgain, 1, C, gain_terms)) /* of fewer channels xhat is rounding, or signs */
         blame(j, operation, VERDICT_NOWHERE, "of the gain");
-    if (found_bias && !same(j, found_bias, dbias, 1, C, C))
+    if (found_bias && !same_sum(j, found_bias, dbias, 1, C, bias_terms))
         blame(j, operation, VERDICT_NOWHERE, "of the bias");
 }
 
@@ -312,34 +347,52 @@ static bool compare_mlp(struct job *j, const struct block_params *p, const struc
     return right;
 }
 
+/* One head's gradients of queries, keys and values, worked out with factors as `how` says. In bf16 weights and the
+ * gradients of scores are rounded on top of that, each on its own: their sum errs by no more than the length of the
+ * terms. Returns the largest tolerance. */
+static double compare_head(struct job *j, enum precision how, const real *qkv, size_t head, bool right[3])
+{
+    const size_t C = j->g->config.n_embd, hs = j->g->config.head_size;
+    const double before = j->tolerance, rounding = how == PRECISION_BF16 ? BF16_EPSILON / 2 : 0;
+    double terms[3], most = 0;
+    const double blur = back_attention(j, how, qkv, head, terms);
+    for (size_t part = 0; part < 3; part++) {
+        const size_t at = part * C + head * hs;
+        const double cancelled = fmax(1, sqrt(terms[part]) / length_of(j->dqkv + at, j->N, 3 * C, hs));
+        j->tolerance = (before * (1 + blur) + rounding) * cancelled;
+        most = fmax(most, j->tolerance);
+        right[part] = same(j, j->w->dqkv + at, j->dqkv + at, j->N, 3 * C, hs);
+    }
+    j->tolerance = before;
+    return most;
+}
+
 /* The attention half: dmid to dx. */
 static void compare_attention(struct job *j, const struct block_params *p, const struct block_params *g,
                               const struct block_acts *a)
 {
     static const char *const parts[] = {"of the queries", "of the keys", "of the values"};
     const struct config *c = &j->g->config;
-    const size_t C = c->n_embd, hs = c->head_size, N = j->N;
+    const size_t C = c->n_embd, N = j->N;
     double *const dbranch = j->dln1; /* not yet in use */
     for (size_t k = 0; k < N * C; k++)
         dbranch[k] = j->dmid[k] * (double)j->keep_residual[k];
     compare_linear(j, "LayerNorm 2 or W_O", g->proj, g->proj_bias, a->att, dbranch, C, C);
     back_linear(j, j->datt, dbranch, p->proj, C, C);
-    zero(j->dqkv, 3 * N * C);
-    const double before = j->tolerance;
     double most = 0;
     bool right = true;
     for (size_t head = 0; head < c->n_head; head++) {
-        double terms[3];
-        const double blur = back_attention(j, a->qkv, head, terms);
-        for (size_t part = 0; part < 3; part++) {
-            const size_t at = part * C + head * hs;
-            j->tolerance = before * (1 + blur) * fmax(1, sqrt(terms[part]) / length_of(j->dqkv + at, N, 3 * C, hs));
-            most = fmax(most, j->tolerance);
-            if (same(j, j->w->dqkv + at, j->dqkv + at, N, 3 * C, hs))
-                continue;
-            right = false;
-            blame(j, "attention", head, parts[part]);
-        }
+        bool of_part[3];
+        double tolerance = compare_head(j, c->precision, a->qkv, head, of_part);
+        /* The reference attention, which keeps its weights, is fp32 in every model. */
+        if (c->precision == PRECISION_BF16 && !(of_part[0] && of_part[1] && of_part[2]))
+            tolerance = compare_head(j, PRECISION_FP32, a->qkv, head, of_part);
+        most = fmax(most, tolerance);
+        for (size_t part = 0; part < 3; part++)
+            if (!of_part[part]) {
+                right = false;
+                blame(j, "attention", head, parts[part]);
+            }
     }
     j->tolerance = most;
     if (!right) /* what follows is built on it */

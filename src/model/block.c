@@ -106,6 +106,7 @@ static struct attention_shape shape_of(const struct block_pass *p)
         .rules = p->model->rules + p->layer * c->n_head,
         .window = c->window,
         .tile = p->model->attention_tile,
+        .bf16 = c->precision == PRECISION_BF16 && !p->cache,
         .fault = fault_attention(p->model->fault, p->layer, p->pass->training && c->dropout > 0, !p->pass->quiet,
                                  p->cache && p->T > 1),
         .fault_head = p->model->fault ? p->model->fault->head : 0,

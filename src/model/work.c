@@ -61,7 +61,13 @@ static void place_bf16(struct work *w, const struct config *c, struct arena *a)
 
 static struct attention_shape attention_of(const struct config *c, size_t B, size_t T)
 {
-    return (struct attention_shape){.B = B, .H = c->n_head, .H_kv = c->n_head, .hs = c->head_size, .T_q = T, .T_k = T};
+    return (struct attention_shape){.B = B,
+                                    .H = c->n_head,
+                                    .H_kv = c->n_head,
+                                    .hs = c->head_size,
+                                    .T_q = T,
+                                    .T_k = T,
+                                    .bf16 = c->precision == PRECISION_BF16};
 }
 
 /* Runs twice: on a measuring arena, then on the placed one. */

@@ -26,12 +26,19 @@ static void again(struct tiny *t)
     cr_assert_eq(definition_check(&report, &t->model, &t->work, t->tokens, t->T, 0, &gpt_evaluating, &err), STATUS_OK);
 }
 
-static void make(struct tiny *t, size_t L, size_t H, size_t C, size_t B, size_t T, bool bias, bool tied)
+static void make_in(struct tiny *t, enum precision precision, size_t L, size_t H, size_t C, size_t B, size_t T,
+                    bool bias, bool tied)
 {
     struct config c = config_make(L, H, C, T, 7);
     c.bias = bias;
     c.tied = tied;
+    c.precision = precision;
     tiny_make(t, &c, 1, B, T, 1);
+}
+
+static void make(struct tiny *t, size_t L, size_t H, size_t C, size_t B, size_t T, bool bias, bool tied)
+{
+    make_in(t, PRECISION_FP32, L, H, C, B, T, bias, tied);
 }
 
 Test(definition, correct_models_are_what_they_should_be)
@@ -42,13 +49,16 @@ Test(definition, correct_models_are_what_they_should_be)
         real sharpen;
     } all[] = {{1, 1, 1, 1, 1, true, true, 1},  {2, 2, 6, 2, 5, true, false, 1},  {1, 3, 9, 1, 17, false, true, 1},
                {3, 1, 8, 3, 33, true, true, 1}, {1, 4, 64, 1, 40, true, true, 1}, {2, 2, 8, 1, 16, true, true, 50}};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    for (size_t n = 0; n < 2 * sizeof all / sizeof *all; n++) {
+        const size_t i = n / 2;
         struct tiny t;
-        make(&t, all[i].L, all[i].H, all[i].C, all[i].B, all[i].T, all[i].bias, all[i].tied);
+        make_in(&t, n % 2 ? PRECISION_BF16 : PRECISION_FP32, all[i].L, all[i].H, all[i].C, all[i].B, all[i].T,
+                all[i].bias, all[i].tied);
         tiny_sharpen(&t, 0, all[i].sharpen);
         for (size_t b = 0; b < all[i].B; b++) {
             run(&t, b);
-            cr_expect_eq(report.places, 0, "shape %zu: %s, %g", i, report.place[0].operation, report.place[0].error);
+            cr_expect_eq(report.places, 0, "shape %zu, bf16 %zu: %s, %g", i, n % 2, report.place[0].operation,
+                         report.place[0].error);
             cr_expect_gt(report.rows, 0);
         }
         tiny_free(&t);
@@ -132,9 +142,10 @@ Test(definition, common_mistakes_in_attention_are_recognised)
                                     {"not-itself", "as if a position could not see itself"},
                                     {"transposed", "as if the triangle were the wrong way round"},
                                     {"after-softmax", NULL}};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    for (size_t n = 0; n < 2 * sizeof names / sizeof *names; n++) {
+        const size_t i = n / 2;
         struct tiny t;
-        make(&t, 2, 3, 9, 1, 12, true, true);
+        make_in(&t, n % 2 ? PRECISION_BF16 : PRECISION_FP32, 2, 3, 9, 1, 12, true, true);
         struct fault fault;
         catalogue_plant(&fault, &t.model, NULL, catalogue_find(names[i][0]), 1, 2);
         run(&t, 0);
@@ -144,4 +155,25 @@ Test(definition, common_mistakes_in_attention_are_recognised)
         cr_expect(names[i][1] ? reads && strcmp(reads, names[i][1]) == 0 : !reads, "%s: %s", names[i][0], reads);
         tiny_free(&t);
     }
+}
+
+/* What the rounding of weights may do is about a hundredth of the terms at most; more is seen. */
+Test(definition, attention_in_bf16_is_held_to_the_rounding_of_its_weights)
+{
+    struct tiny t;
+    make_in(&t, PRECISION_BF16, 1, 2, 32, 1, 16, true, true);
+    run(&t, 0);
+    cr_assert_eq(report.places, 0);
+    real *att = t.work.block[0].att + 9 * 32 + 20; /* of head 1 */
+    const real old = *att;
+    const real *values = t.work.block[0].qkv + 2 * 32 + 20;
+    double size = 0; /* the weighted sum of |v| is no larger */
+    for (size_t k = 0; k < 10; k++)
+        size = fmax(size, fabs((double)values[k * 3 * 32]));
+    *att = old + (real)(size / 100);
+    again(&t);
+    cr_assert_gt(report.places, 0);
+    cr_expect_str_eq(report.place[0].operation, "attention");
+    cr_expect_eq(report.place[0].head, 1);
+    tiny_free(&t);
 }

@@ -50,7 +50,13 @@ static struct arrays arrays_of(const struct work *w, const struct config *c)
         note(&a, b->fc, 4 * N * C);
         note(&a, b->gelu, 4 * N * C);
     }
-    const struct attention_shape shape = {.B = w->B, .H = H, .H_kv = H, .hs = c->head_size, .T_q = w->T, .T_k = w->T};
+    const struct attention_shape shape = {.B = w->B,
+                                          .H = H,
+                                          .H_kv = H,
+                                          .hs = c->head_size,
+                                          .T_q = w->T,
+                                          .T_k = w->T,
+                                          .bf16 = c->precision == PRECISION_BF16};
     note(&a, w->branch, N * C);
     note(&a, w->lnf, N * C);
     note(&a, w->lnf_mean, N);
