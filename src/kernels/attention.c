@@ -32,6 +32,7 @@ struct room {
     struct attention_queries q, dy;    /* the tile of queries under way, and of the gradients of their outputs */
     struct attention_words words;      /* in bf16 */
     real *clean;                       /* (queries or keys,hs) */
+    real *dk, *dv;                     /* (T_k,hs): sums of one head, rows side by side; NULL where heads share keys */
     struct attention_tile_state state; /* (queries) each */
 };
 
@@ -42,14 +43,14 @@ static size_t layout(struct room *r, const struct attention_shape *s, real *at)
     const size_t queries = least(attention_tile_queries(s), s->T_q), keys = least(attention_tile_keys(s), s->T_k);
     const size_t most = queries > keys ? queries : keys, hs = s->hs;
     r->ld = up(queries, VMATH_LANES);
-    const size_t turned = s->bf16 ? 0 : hs * r->ld;
+    const size_t turned = s->bf16 ? 0 : hs * r->ld, sums = s->H == s->H_kv ? s->T_k * hs : 0;
     const struct {
         real **place;
         size_t size;
     } pieces[] = {
         {&r->p, keys * r->ld},   {&r->ds, keys * r->ld},   {&r->mask, keys * r->ld}, {&r->q.turned, turned},
         {&r->dy.turned, turned}, {&r->clean, most * hs},   {&r->state.m, r->ld},     {&r->state.l, r->ld},
-        {&r->state.a, r->ld},    {&r->state.moved, r->ld},
+        {&r->state.a, r->ld},    {&r->state.moved, r->ld}, {&r->dk, sums},           {&r->dv, sums},
     };
     const struct {
         uint32_t **place;
@@ -64,7 +65,7 @@ static size_t layout(struct room *r, const struct attention_shape *s, real *at)
     };
     size_t used = 0;
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
-        *pieces[i].place = at ? at + used : NULL;
+        *pieces[i].place = at && pieces[i].size > 0 ? at + used : NULL;
         used += up(pieces[i].size, VMATH_LANES);
     }
     for (size_t i = 0; s->bf16 && i < sizeof words / sizeof *words; i++) {
@@ -265,6 +266,7 @@ void attention_forward(const struct lane *lane, real *restrict y, const struct a
 struct back {
     struct head a;
     real *dq, *dk, *dv;
+    size_t k_stride, v_stride; /* of dk, dv */
     const real *dy, *y;
     const real *max, *share; /* (T_q) */
     real *d;                 /* (T_q): dy_i . y_i */
@@ -290,6 +292,8 @@ static struct back back_of(const struct pass *p, size_t pair)
         .dq = p->dq + (a.q - p->q),
         .dk = p->dk + (a.k - p->k),
         .dv = p->dv + (a.v - p->v),
+        .k_stride = s->k_stride,
+        .v_stride = s->v_stride,
         .dy = p->dy + at_y,
         .y = p->y + at_y,
         .max = p->kept->max + a.first_row,
@@ -345,11 +349,11 @@ static void backward_tile(const struct back *g, size_t query_tile, size_t key_ti
     const bool add = !(first_query && g->first_of_group);
     if (!add) { /* later queries may see more of these keys */
         const size_t j1 = t.j0 + t.keys, rest = least(attention_tile_keys(s), s->T_k - t.j0) - t.keys;
-        zero_rows(g->dk + j1 * s->k_stride, s->k_stride, rest, hs);
-        zero_rows(g->dv + j1 * s->v_stride, s->v_stride, rest, hs);
+        zero_rows(g->dk + j1 * g->k_stride, g->k_stride, rest, hs);
+        zero_rows(g->dv + j1 * g->v_stride, g->v_stride, rest, hs);
     }
-    const struct attention_side dv = {g->dv + t.j0 * s->v_stride, s->v_stride, add, dy, s->y_stride, &r->dy},
-                                dk = {g->dk + t.j0 * s->k_stride, s->k_stride, add, q, s->q_stride, &r->q},
+    const struct attention_side dv = {g->dv + t.j0 * g->v_stride, g->v_stride, add, dy, s->y_stride, &r->dy},
+                                dk = {g->dk + t.j0 * g->k_stride, g->k_stride, add, q, s->q_stride, &r->q},
                                 dq = {g->dq + t.i0 * s->q_stride, s->q_stride, !first_key, k, s->k_stride, NULL};
     attention_product_to_keys(r->lane, &dv, 1, r->p, r->ld, &t, hs, r->clean, &r->words);
     /* forward: S = scale Q K^T */
@@ -380,14 +384,23 @@ static void zero_unseen_keys(const struct back *g, size_t tile)
     if (!g->first_of_group) /* another head has written there */
         return;
     const size_t j0 = tile * attention_tile_keys(s), keys = least(attention_tile_keys(s), s->T_k - j0);
-    zero_rows(g->dk + j0 * s->k_stride, s->k_stride, keys, s->hs);
-    zero_rows(g->dv + j0 * s->v_stride, s->v_stride, keys, s->hs);
+    zero_rows(g->dk + j0 * g->k_stride, g->k_stride, keys, s->hs);
+    zero_rows(g->dv + j0 * g->v_stride, g->v_stride, keys, s->hs);
 }
 
 /* One head, by one lane. */
-static void backward_head(const struct back *g, const struct room *r)
+static void backward_head(const struct back *outside, const struct room *r)
 {
-    const size_t queries = tiles_of_queries(g->a.s), keys = tiles_of_keys(g->a.s);
+    const struct attention_shape *s = outside->a.s;
+    const size_t queries = tiles_of_queries(s), keys = tiles_of_keys(s);
+    /* Every tile adds to rows of dk and dv, which in a block lie 3C apart: they are summed side by side first. */
+    struct back near = *outside;
+    if (r->dk) {
+        near.dk = r->dk;
+        near.dv = r->dv;
+        near.k_stride = near.v_stride = s->hs;
+    }
+    const struct back *g = &near;
     row_sums(g, (struct span){0, g->a.s->T_q}, r);
     for (size_t k = 0; k < keys; k++)
         zero_unseen_keys(g, k);
@@ -397,6 +410,10 @@ static void backward_head(const struct back *g, const struct room *r)
         const struct span seen = keys_of_tile(&g->a, ATTENTION_BACKWARD, q);
         for (size_t k = seen.end; k-- > seen.begin;)
             backward_tile(g, q, k, r);
+    }
+    for (size_t j = 0; j < s->T_k && r->dk; j++) {
+        memcpy(outside->dk + j * s->k_stride, r->dk + j * s->hs, s->hs * sizeof *r->dk);
+        memcpy(outside->dv + j * s->v_stride, r->dv + j * s->hs, s->hs * sizeof *r->dv);
     }
 }
 

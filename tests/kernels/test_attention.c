@@ -563,5 +563,6 @@ Test(attention, scratch_grows_with_the_rows_and_not_with_their_square)
     const size_t once = attention_scratch(&s, 2);
     s.T_q = s.T_k = 32768;
     cr_assert(attention_scratch(&s, 2) <= 2 * once);
-    cr_assert(once < 16384 * 16);
+    /* each lane sums dk and dv of one head beside what is of no size */
+    cr_assert(once < 16384 * (2 * 2 * 64 + 16));
 }
