@@ -5,6 +5,7 @@
 
 #include "base/team.h"
 #include "cli/compute.h"
+#include "cli/reading.h"
 #include "cli/saved.h"
 #include "diag/detect.h"
 
@@ -19,7 +20,7 @@ static bool own_text(struct dataset *d, const struct saved *saved, double val_sp
         return false;
     struct error why;
     struct tokenizer tokenizer = saved->checkpoint.tokenizer; /* in use as it is; never made here */
-    if (dataset_open(d, &tokenizer, (const char *const *)state->text, state->n_texts, val_split, &why) != STATUS_OK) {
+    if (reading_open(d, &tokenizer, (const char *const *)state->text, state->n_texts, val_split, &why) != STATUS_OK) {
         fprintf(stderr, "nopeek: the run's text is left out: %s\n", why.message);
         return false;
     }
@@ -67,7 +68,7 @@ enum status check_run(struct verdict *v, const struct check_run *c, struct error
     const double val_split = saved_val_split(&saved, 0.1);
     bool has_text = c->n_texts > 0;
     if (has_text)
-        s = dataset_open(&data, &saved.checkpoint.tokenizer, c->texts, c->n_texts, val_split, err);
+        s = reading_open(&data, &saved.checkpoint.tokenizer, c->texts, c->n_texts, val_split, err);
     else
         has_text = own_text(&data, &saved, val_split);
     if (s == STATUS_OK)

@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/compute.h"
 #include "cli/human.h"
+#include "cli/reading.h"
 #include "cli/saved.h"
 #include "cli/terminal.h"
 #include "io/metrics.h"
@@ -97,7 +98,7 @@ static enum status open_text(struct job *j, const struct options *options, struc
     const double split = given ? j->settings->val_split : saved_val_split(&j->saved, j->settings->val_split);
     struct tokenizer *tokenizer = &j->saved.checkpoint.tokenizer;
     if (options->operands > 1)
-        return dataset_open(&j->data, tokenizer, options->operand + 1, options->operands - 1, split, err);
+        return reading_open(&j->data, tokenizer, options->operand + 1, options->operands - 1, split, err);
 
     const struct state *state = &j->saved.state;
     if (!j->saved.has_state || state->n_texts == 0)
@@ -106,7 +107,7 @@ static enum status open_text(struct job *j, const struct options *options, struc
     if (strcmp(state->text[0], "-") == 0)
         return fail(err, STATUS_USAGE, "eval: %s was trained on standard input: name a TEXT", options->operand[0]);
     const enum status s =
-        dataset_open(&j->data, tokenizer, (const char *const *)state->text, state->n_texts, split, err);
+        reading_open(&j->data, tokenizer, (const char *const *)state->text, state->n_texts, split, err);
     if (s != STATUS_OK)
         return fail_within(err, s, "the text of the run (if it has moved, name it as TEXT)");
     if (strcmp(state->text_hash, j->data.hash) != 0)

@@ -9,6 +9,7 @@
 #include "cli/compute.h"
 #include "cli/human.h"
 #include "cli/interrupt.h"
+#include "cli/reading.h"
 #include "cli/terminal.h"
 #include "cli/train_options.h"
 #include "cli/train_view.h"
@@ -147,7 +148,7 @@ static enum status compare_characters(const struct session *s, const char *const
 {
     struct tokenizer fresh = {.kind = s->from.tokenizer.kind};
     struct dataset other;
-    enum status status = dataset_open(&other, &fresh, paths, n, s->t->val_split, err);
+    enum status status = reading_open(&other, &fresh, paths, n, s->t->val_split, err);
     if (status)
         return status;
     status = tokenizer_same(&fresh, paths[0], &s->from.tokenizer, s->t->resume, err);
@@ -166,7 +167,7 @@ static enum status load_resumed_text(struct session *s, struct error *err)
     if (n == 0 || (!named && reads_input(paths, n)))
         return fail(err, STATUS_USAGE, "%s was trained on %s: name the text, as in nopeek train --resume %s TEXT", run,
                     n ? "standard input" : "a text without a name", run);
-    enum status status = dataset_open(&s->data, &s->from.tokenizer, paths, n, s->t->val_split, err);
+    enum status status = reading_open(&s->data, &s->from.tokenizer, paths, n, s->t->val_split, err);
     if (!named && status)
         return fail_within(err, status, "the text of %s (if it has moved: nopeek train --resume %s TEXT)", run, run);
     if (!status && strcmp(s->data.hash, s->state.text_hash) == 0)
@@ -196,7 +197,7 @@ static enum status load_text(struct session *s, struct error *err)
     struct tokenizer *tokenizer = &s->from.tokenizer;
     if (!s->t->init_from)
         tokenizer->kind = (enum tokenizer_kind)s->t->tokens;
-    const enum status status = dataset_open(&s->data, tokenizer, paths, n, s->t->val_split, err);
+    const enum status status = reading_open(&s->data, tokenizer, paths, n, s->t->val_split, err);
     if (status)
         return status;
     memcpy(s->state.text_hash, s->data.hash, sizeof s->data.hash);

@@ -12,6 +12,7 @@
 #include "cli/compute.h"
 #include "cli/human.h"
 #include "cli/interrupt.h"
+#include "cli/reading.h"
 #include "cli/trap_view.h"
 #include "io/commit.h"
 #include "io/metrics.h"
@@ -337,7 +338,7 @@ static enum status run(struct options *options, void *settings, struct error *er
         status = check_place(s->svg, err);
     if (status)
         return status;
-    status = dataset_open(&data, &tokenizer, options->operand, options->operands, s->val_split, err);
+    status = reading_open(&data, &tokenizer, options->operand, options->operands, s->val_split, err);
     if (status)
         return status;
     struct trap *t = calloc(1, sizeof *t);

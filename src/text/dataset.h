@@ -36,15 +36,26 @@ struct dataset {
 
 enum dataset_part { DATASET_ALL, DATASET_TRAIN, DATASET_VAL };
 
-/* Reads one or more files (joined in order; "-" is standard input), memory-mapped where they can be.
+/* Told how far reading has come: `read` bytes of `total` (0: unknown). */
+struct dataset_watch {
+    void *context;
+    void (*progress)(void *context, uint64_t read, uint64_t total);
+};
+
+/* Reads one or more files (joined in order; "-" is standard input), each once and in pieces: what is held of them is
+ * their ids.
  *   tokenizer  made from the whole text when it comes with size 0 (its kind set); otherwise used as it
  *              is, and a character that it lacks is an error
  *   val_split  in [0,1)
- * STATUS_OPEN, STATUS_READ: path and reason (a directory is named as one). STATUS_FORMAT: empty text,
- * invalid UTF-8 or unknown character, with file and offset. STATUS_RANGE: more than 2^40 symbols.
- * STATUS_USAGE: "-" twice. STATUS_MEMORY. On failure nothing is left allocated and a tokenizer made here is freed. */
+ * STATUS_OPEN, STATUS_READ: path and reason (a directory is named as one, a file that changes meanwhile as such).
+ * STATUS_FORMAT: empty text, invalid UTF-8 or unknown character, with file and offset. STATUS_RANGE: more than 2^40
+ * symbols. STATUS_USAGE: "-" twice. STATUS_MEMORY. On failure nothing is left allocated and a tokenizer made here is
+ * freed. */
 enum status dataset_open(struct dataset *d, struct tokenizer *tokenizer, const char *const *paths, size_t n_paths,
                          double val_split, struct error *err);
+enum status dataset_open_watched(struct dataset *d, struct tokenizer *tokenizer, const char *const *paths,
+                                 size_t n_paths, double val_split, const struct dataset_watch *watch,
+                                 struct error *err);
 void dataset_free(struct dataset *d);
 
 uint32_t dataset_id(const struct dataset *d, size_t i);

@@ -1,43 +1,45 @@
-/* One input of text, read in pieces as often as needed. A regular file is memory-mapped a window at a time, so
- * that it never counts in full towards the memory in use; a pipe, a FIFO, standard input that is no file, and
- * what cannot be mapped is read whole into memory once. */
+/* One input of text, read once from its beginning to its end through a small buffer: a file, a pipe, a FIFO or
+ * standard input alike. Nothing is mapped, so that a file that is cut short meanwhile is an error and no crash. */
 #ifndef TEXT_SOURCE_H
 #define TEXT_SOURCE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
+#include <sys/stat.h>
 
 #include "base/status.h"
 
-#define SOURCE_WINDOW ((size_t)8 << 20)        /* bytes mapped at a time */
+#define SOURCE_WINDOW ((size_t)1 << 20)        /* bytes held at a time */
 #define SOURCE_LIMIT (UINT64_C(1) << 40)       /* bytes: the longest input */
 #define SOURCE_STANDARD_INPUT "standard input" /* the name of path "-" in messages */
 
 struct source {
-    const char *path; /* borrowed */
-    const char *name; /* the path, or SOURCE_STANDARD_INPUT */
-    size_t size;      /* bytes of text */
-    uint8_t *buffer;  /* (size) when read into memory, else NULL */
-    int fd;           /* open while windows are being taken from a file, else -1 */
-    off_t start;      /* where the text begins in the file: standard input may be half read */
-    dev_t device;     /* device and file say whether a path still leads to the same file */
-    ino_t file;
-    void *map; /* the present window, or NULL */
-    size_t map_size;
+    const char *path;   /* borrowed */
+    const char *name;   /* the path, or SOURCE_STANDARD_INPUT */
+    int fd;             /* -1 when closed */
+    uint8_t *buffer;    /* (SOURCE_WINDOW) */
+    size_t begin, end;  /* the bytes in it that are still to be taken */
+    bool ended;         /* the input has no more than those */
+    uint64_t total;     /* bytes read so far */
+    bool regular;       /* a file whose size is known: it must not change while it is read */
+    struct stat before; /* what it was when it was opened */
+    uint64_t expected;  /* bytes from where reading began to the end of a regular file */
 };
 
-/* Opens path ("-" is standard input) and finds its size; no file stays open. STATUS_OPEN, STATUS_READ: path and
- * reason; a directory is named as one. STATUS_RANGE above SOURCE_LIMIT, STATUS_MEMORY. On failure nothing is
- * left open or allocated. */
+/* What can be told of a path without reading it: *size is the bytes it holds, 0 where that is unknown (a pipe, a
+ * FIFO, a file that the system makes up). STATUS_OPEN: it is missing, may not be read, or is a directory; STATUS_RANGE
+ * above SOURCE_LIMIT. */
+enum status source_look(uint64_t *size, const char *path, struct error *err);
+
+/* Opens path ("-" is standard input, from where it stands). STATUS_OPEN: path and reason; a directory is named as
+ * one. STATUS_RANGE above SOURCE_LIMIT, STATUS_MEMORY. On failure nothing is left open or allocated. */
 enum status source_open(struct source *s, const char *path, struct error *err);
 void source_close(struct source *s);
 
-/* The bytes from offset `at` on, at < size (asserted): *n > 3 of them, or all there are to the end. Valid until
- * the next call for this source. STATUS_OPEN, STATUS_READ, also when the file is no longer the size it was. */
-enum status source_window(struct source *s, const uint8_t **bytes, size_t *n, size_t at, struct error *err);
-
-/* Ends a pass over the source: releases the window and the open file. */
-void source_rest(struct source *s);
+/* The bytes that follow those taken so far, after taking the first `used` of the last ones: *n > 3 of them, or all
+ * there are to the end; 0 is the end. Valid until the next call. STATUS_READ: path and reason, also when a file is not
+ * what it was when it was opened. STATUS_RANGE beyond SOURCE_LIMIT. */
+enum status source_next(struct source *s, const uint8_t **bytes, size_t *n, size_t used, struct error *err);
 
 #endif

@@ -341,28 +341,60 @@ Test(dataset, a_text_that_is_piped_in_is_read)
     expect_failure(&t, (const char *[]){"-"}, 1, 0, STATUS_FORMAT, "standard input: empty (0 bytes)");
 }
 
-/* Opening a FIFO waits for its writer, so the file named before it has been measured when the writer cuts it. */
-Test(dataset, a_file_that_is_cut_while_reading_is_an_error)
+struct change {
+    const char *path;
+    uint64_t read, total;
+    size_t calls;
+    off_t cut; /* to which size; < 0: left alone */
+};
+
+static void watch_and_cut(void *context, uint64_t read, uint64_t total)
 {
+    struct change *c = context;
+    cr_assert(read > c->read && (total == 0 || read <= total));
+    c->read = read;
+    c->total = total;
+    if (c->calls++ == 0 && c->cut >= 0)
+        cr_assert_eq(truncate(c->path, c->cut), 0);
+}
+
+Test(dataset, a_file_that_is_cut_while_it_is_read_is_an_error)
+{
+    const size_t n = 3 * SOURCE_WINDOW;
+    char *text = malloc(n), path[TEXTFILE_PATH_SIZE], words[512];
+    memset(text, 'a', n);
     for (int kind = 0; kind < 2; kind++) {
-        char path[TEXTFILE_PATH_SIZE], fifo[TEXTFILE_PATH_SIZE], words[512];
-        write_text(path, "a", "a text that will be cut\n");
-        textfile_path(fifo, &folder, "fifo");
-        unlink(fifo);
-        cr_assert_eq(mkfifo(fifo, 0600), 0);
-        const pid_t child = fork();
-        cr_assert(child >= 0);
-        if (child == 0) {
-            const int fd = open(fifo, O_WRONLY);
-            _exit(fd < 0 || truncate(path, 3) != 0 || write(fd, "more", 4) != 4);
-        }
+        textfile_write(path, &folder, "a", text, n);
         struct tokenizer t = {.kind = kind ? TOKENIZER_BYTES : TOKENIZER_CHARS};
+        struct change c = {.path = path, .cut = (off_t)SOURCE_WINDOW + 3};
+        const struct dataset_watch watch = {&c, watch_and_cut};
+        struct dataset d;
+        struct error err;
+        cr_assert_eq(dataset_open_watched(&d, &t, (const char *[]){path}, 1, 0, &watch, &err), STATUS_READ);
         snprintf(words, sizeof words, "%s: changed while it was being read", path);
-        expect_failure(&t, (const char *[]){path, fifo}, 2, 0, STATUS_READ, words);
-        int status;
-        cr_assert_eq(waitpid(child, &status, 0), child);
-        cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        cr_assert(strstr(err.message, words), "%s", err.message);
+        cr_assert(!d.ids && t.size == 0);
     }
+    free(text);
+}
+
+Test(dataset, reading_reports_how_far_it_has_come)
+{
+    const size_t n = 3 * SOURCE_WINDOW + 17;
+    char *text = malloc(n), path[TEXTFILE_PATH_SIZE];
+    memset(text, 'a', n);
+    textfile_write(path, &folder, "a", text, n);
+    struct tokenizer t = {.kind = TOKENIZER_CHARS};
+    struct change c = {.path = path, .cut = -1};
+    const struct dataset_watch watch = {&c, watch_and_cut};
+    struct dataset d;
+    struct error err;
+    cr_assert_eq(dataset_open_watched(&d, &t, (const char *[]){path, path}, 2, 0, &watch, &err), STATUS_OK);
+    cr_assert_eq(c.read, 2 * n);
+    cr_assert_eq(c.total, 2 * n);
+    cr_assert_geq(c.calls, 8u);
+    close_both(&d, &t);
+    free(text);
 }
 
 Test(dataset, a_character_that_a_given_vocabulary_lacks_is_named)

@@ -1,0 +1,12 @@
+/* Reading a text while a person waits: a progress line on stderr, once it takes longer than a moment. */
+#ifndef CLI_READING_H
+#define CLI_READING_H
+
+#include "base/status.h"
+#include "text/dataset.h"
+
+/* dataset_open, watched. */
+enum status reading_open(struct dataset *d, struct tokenizer *tokenizer, const char *const *paths, size_t n_paths,
+                         double val_split, struct error *err);
+
+#endif
