@@ -4,328 +4,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/team.h"
 #include "cli/command.h"
 #include "cli/compute.h"
 #include "cli/human.h"
 #include "cli/interrupt.h"
-#include "cli/reading.h"
 #include "cli/terminal.h"
 #include "cli/train_options.h"
+#include "cli/train_plan.h"
+#include "cli/train_session.h"
 #include "cli/train_view.h"
-#include "kernels/gemm.h"
-#include "kernels/gemm_bf16.h"
+#include "io/tempdir.h"
 #include "store/run.h"
 #include "text/dataset.h"
 #include "train/evaluate.h"
 #include "train/trainer.h"
+#include "train/verify_resume.h"
 
-/* Everything a run holds, released in one place. */
-struct session {
-    struct options *options;
-    struct train_options *t;
-    struct checkpoint from; /* of --resume or --init-from; the model and tokenizer live here in any case */
-    struct dataset data;
-    struct state state;
-    struct trainer trainer;
-    struct train_view view;
-    struct terminal notes;
-};
-
-static void session_free(struct session *s)
-{
-    train_view_close(&s->view);
-    trainer_free(&s->trainer);
-    state_free(&s->state);
-    dataset_free(&s->data);
-    checkpoint_free(&s->from);
-}
-
-/* Settings that make a model and its data what they are: a resumed run cannot change them. */
-static const char *const FIXED[] = {"n_layer", "n_head",    "n_embd",     "block_size", "window",
-                                    "dropout", "bias",      "tied",       "mask",       "tokens",
-                                    "seed",    "val_split", "batch_size", "grad_accum", NULL};
-
-static enum status check_fixed(const struct options *o, const json_t *saved, const char *run, struct error *err)
-{
-    json_t *now = options_save(o);
-    if (!now)
-        return fail(err, STATUS_MEMORY, "train: the settings were refused memory");
-    char differences[512] = "";
-    for (size_t i = 0; FIXED[i]; i++) {
-        const json_t *a = json_object_get(now, FIXED[i]), *b = json_object_get(saved, FIXED[i]);
-        /* a run saved before there was such a setting has none */
-        if (json_equal(a, b) || (!b && json_is_integer(a) && json_integer_value(a) == 0))
-            continue;
-        char *given = json_dumps(a, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15)),
-             *was = json_dumps(b, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
-        const size_t used = strlen(differences);
-        snprintf(differences + used, sizeof differences - used, "%s%s is %s there and %s here", used ? ", " : "",
-                 FIXED[i], was ? was : "unset", given ? given : "unset");
-        free(given);
-        free(was);
-    }
-    json_decref(now);
-    if (differences[0])
-        return fail(err, STATUS_USAGE,
-                    "%s cannot be resumed with other settings: %s; leave those options out, or begin a new run with "
-                    "--init-from",
-                    run, differences);
-    return STATUS_OK;
-}
-
-/* Reads the checkpoint to go on from; its settings stand where none were given. */
-static enum status load_resumed(struct session *s, struct error *err)
-{
-    if (options_given(s->options, "out") || options_given(s->options, "init-from") ||
-        options_given(s->options, "preset") || options_given(s->options, "force"))
-        return fail(err, STATUS_USAGE,
-                    "--resume goes on in the same run: leave out -o, --init-from, --preset and "
-                    "--force");
-    char *folder;
-    enum status status = run_find(&folder, s->t->resume, err);
-    if (status)
-        return status;
-    status = checkpoint_read(&s->from, folder, true, err);
-    free(folder);
-    if (status)
-        return status;
-    if (!s->from.state)
-        return fail(err, STATUS_FORMAT,
-                    "%s has no trainer_state.json: it cannot be resumed; start a new run from it "
-                    "with --init-from",
-                    s->from.path);
-    char *run = run_of_checkpoint(s->from.path);
-    const bool in_run = run != NULL;
-    free(run);
-    if (!in_run)
-        return fail(err, STATUS_USAGE, "%s is not a checkpoint of a run directory (step-NNNNNN): use --init-from",
-                    s->from.path);
-    status = state_from_json(&s->state, s->from.state, s->from.path, err);
-    if (status)
-        return status;
-    status = options_load(s->options, s->state.settings, OPTIONS_SAVED, s->from.path, err);
-    if (!status)
-        status = check_fixed(s->options, s->state.settings, s->t->resume, err);
-    return status;
-}
-
-/* What comes with the weights and cannot be chosen anew. */
-static const char *const INHERITED[] = {"n-layer", "n-head", "n-embd", "block-size", "window",
-                                        "bias",    "tied",   "tokens", NULL};
-
-static enum status load_initial(struct session *s, struct error *err)
-{
-    for (size_t i = 0; INHERITED[i]; i++)
-        if (options_given(s->options, INHERITED[i]))
-            return fail(err, STATUS_USAGE, "--init-from brings its own sizes and vocabulary: leave out --%s",
-                        INHERITED[i]);
-    char *folder;
-    enum status status = run_find(&folder, s->t->init_from, err);
-    if (status)
-        return status;
-    status = checkpoint_read(&s->from, folder, false, err);
-    free(folder);
-    if (status)
-        return status;
-    /* Weights that saw the future stay marked, whatever mask they are trained with from now on. */
-    const struct config *c = &s->from.model.config;
-    s->state.leaky = c->trained != c->declared || json_is_true(json_object_get(s->from.state, "leaky"));
-    s->t->tokens = (int)s->from.tokenizer.kind;
-    return STATUS_OK;
-}
-
-static bool reads_input(const char *const *paths, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(paths[i], "-") == 0)
-            return true;
-    return false;
-}
-
-/* Another text than the run's is told by its characters first: that is what a person can act on. */
-static enum status compare_characters(const struct session *s, const char *const *paths, size_t n, struct error *err)
-{
-    struct tokenizer fresh = {.kind = s->from.tokenizer.kind};
-    struct dataset other;
-    enum status status = reading_open(&other, &fresh, paths, n, s->t->val_split, err);
-    if (status)
-        return status;
-    status = tokenizer_same(&fresh, paths[0], &s->from.tokenizer, s->t->resume, err);
-    dataset_free(&other);
-    tokenizer_free(&fresh);
-    return status;
-}
-
-/* The resumed run's own text, from where it was or where the command line says it is now. */
-static enum status load_resumed_text(struct session *s, struct error *err)
-{
-    const char *const run = s->t->resume;
-    const bool named = s->options->operands > 0;
-    const char *const *paths = named ? s->options->operand : (const char *const *)s->state.text;
-    const size_t n = named ? s->options->operands : s->state.n_texts;
-    if (n == 0 || (!named && reads_input(paths, n)))
-        return fail(err, STATUS_USAGE, "%s was trained on %s: name the text, as in nopeek train --resume %s TEXT", run,
-                    n ? "standard input" : "a text without a name", run);
-    enum status status = reading_open(&s->data, &s->from.tokenizer, paths, n, s->t->val_split, err);
-    if (!named && status)
-        return fail_within(err, status, "the text of %s (if it has moved: nopeek train --resume %s TEXT)", run, run);
-    if (!status && strcmp(s->data.hash, s->state.text_hash) == 0)
-        return named ? state_set_text(&s->state, paths, n, err) : STATUS_OK;
-    if (named && !reads_input(paths, n))
-        status = compare_characters(s, paths, n, err);
-    if (status)
-        return status;
-    return fail(err, STATUS_FORMAT,
-                named
-                    ? "%s is not the text that %s was trained on (same characters, other content): name the same text, "
-                      "or begin a new run with --init-from %s"
-                    : "%s has changed since %s was trained on it: bring the text back, or begin a new run with "
-                      "--init-from %s",
-                paths[0], run, run);
-}
-
-static enum status load_text(struct session *s, struct error *err)
-{
-    if (s->t->resume)
-        return load_resumed_text(s, err);
-    const char *const *paths = s->options->operand;
-    const size_t n = s->options->operands;
-    if (n == 0)
-        return fail(err, STATUS_USAGE,
-                    "train: name a text file to learn from (or --resume RUN): see nopeek help train");
-    struct tokenizer *tokenizer = &s->from.tokenizer;
-    if (!s->t->init_from)
-        tokenizer->kind = (enum tokenizer_kind)s->t->tokens;
-    const enum status status = reading_open(&s->data, tokenizer, paths, n, s->t->val_split, err);
-    if (status)
-        return status;
-    memcpy(s->state.text_hash, s->data.hash, sizeof s->data.hash);
-    s->state.text_bytes = s->data.bytes;
-    s->state.text_symbols = s->data.count;
-    return state_set_text(&s->state, paths, n, err);
-}
-
-/* Sizes from --init-from, a preset or the text, whichever was not given. */
-static enum status settle_options(struct session *s, struct error *err)
-{
-    struct train_options *t = s->t;
-    enum status status = STATUS_OK;
-    if (t->resume)
-        return STATUS_OK;
-    if (!options_given(s->options, "threads"))
-        t->threads = (size_t)team_cores();
-    status = train_options_preset(s->options, t, err);
-    if (!status && t->preset == 0)
-        status = train_options_suit(s->options, t, s->data.train, err);
-    if (t->init_from) {
-        const struct config *c = &s->from.model.config;
-        t->n_layer = c->n_layer;
-        t->n_head = c->n_head;
-        t->n_embd = c->n_embd;
-        t->block_size = c->block_size;
-        t->window = c->window;
-        t->bias = c->bias;
-        t->tied = c->tied;
-    }
-    if (options_source(s->options, "min-lr") == OPTIONS_DEFAULT)
-        t->min_lr = t->lr / 100;
-    const enum options_source warmup = options_source(s->options, "warmup");
-    if ((warmup == OPTIONS_DEFAULT && t->warmup > t->steps / 10) || (warmup == OPTIONS_PRESET && t->warmup > t->steps))
-        t->warmup = t->steps / 10;
-    return status;
-}
-
-static enum status make_model(struct session *s, struct error *err)
-{
-    const struct train_options *t = s->t;
-    struct config c = train_options_config(t, s->from.tokenizer.size);
-    s->from.model.config.precision = c.precision;
-    if (t->resume)
-        return STATUS_OK;
-    if (t->init_from) {
-        /* What is not a matter of shape is this run's own. */
-        struct gpt *g = &s->from.model;
-        g->config.dropout = c.dropout;
-        g->config.trained = c.trained;
-        for (size_t i = 0; i < c.n_layer * c.n_head; i++)
-            g->rules[i] = c.trained;
-        return STATUS_OK;
-    }
-    const enum status status = gpt_create(&s->from.model, &c, err);
-    if (!status)
-        params_init(s->from.model.params, &s->from.model.table, &c, t->seed);
-    return status;
-}
-
-static bool suited_to_text(const struct options *o)
-{
-    static const char *const sizes[] = {"n-layer", "n-head", "n-embd", "block-size"};
-    bool any = false;
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        any |= options_source(o, sizes[i]) == OPTIONS_PRESET;
-    return any;
-}
-
-/* What is about to be done, before any memory for it is taken. */
-static enum status show_plan(struct session *s, const struct trainer_settings *settings, struct error *err)
-{
-    const struct config *c = &s->from.model.config;
-    char a[HUMAN_SIZE], b[HUMAN_SIZE], d[HUMAN_SIZE];
-    size_t bytes;
-    const enum status status = trainer_measure(&bytes, c, settings, err);
-    if (status)
-        return status;
-    const size_t windows = settings->grad_accum * settings->batch_size;
-    const char *unit = s->from.tokenizer.kind == TOKENIZER_BYTES ? "bytes" : "characters";
-    terminal_entry(&s->notes, "text     ", "%s %s, %zu distinct; %s to train on, %s to validate",
-                   human_count(a, s->data.count), unit, c->vocab_size, human_count(b, s->data.train),
-                   human_count(d, s->data.count - s->data.train));
-    if (s->data.crlf || s->data.lone_cr)
-        terminal_entry(&s->notes, "         ", "line ends: %s CRLF, %s lone CR, %s LF, kept as they are",
-                       human_count(a, s->data.crlf), human_count(b, s->data.lone_cr), human_count(d, s->data.lf));
-    if (s->data.byte_order_mark)
-        terminal_entry(&s->notes, "         ", "it begins with a byte order mark, kept as a character");
-    if (s->data.count - s->data.train < 2)
-        terminal_entry(&s->notes, "         ", "the validation part has no pair of symbols: validation is left out");
-    terminal_entry(&s->notes, "model    ", "%zu layer%s, %zu head%s, %zu channels, context %zu: %s parameters%s",
-                   c->n_layer, c->n_layer == 1 ? "" : "s", c->n_head, c->n_head == 1 ? "" : "s", c->n_embd,
-                   c->block_size, human_count(a, s->from.model.table.size),
-                   s->t->preset == 0 && !s->t->resume && !s->t->init_from && suited_to_text(s->options)
-                       ? " (sizes chosen to suit the text)"
-                       : "");
-    if (c->window && c->trained == ATTENTION_WINDOW)
-        terminal_entry(&s->notes, "         ",
-                       "attention over a window: each symbol sees the last %zu, itself included", c->window);
-    if (s->t->init_from && s->state.leaky)
-        terminal_entry(&s->notes, "         ",
-                       "it comes from a run trained with a leak, so this run is marked as one too");
-    const double passes =
-        (double)settings->schedule.steps * (double)windows * (double)c->block_size / (double)s->data.train;
-    terminal_entry(&s->notes, "run      ",
-                   "%zu steps of %zu window%s of %zu symbols, %s times through the text; learning rate %g to %g, "
-                   "dropout %g",
-                   settings->schedule.steps, windows, windows == 1 ? "" : "s", c->block_size, human_rate(a, passes),
-                   settings->schedule.lr, settings->schedule.min_lr, c->dropout);
-    if (s->t->resume)
-        terminal_entry(&s->notes, "         ", "going on after step %zu", s->state.step);
-    const json_t *before = json_object_get(s->state.settings, "precision");
-    const char *precision = compute_precisions[c->precision];
-    if (s->t->resume && json_is_string(before) && strcmp(json_string_value(before), precision) != 0)
-        terminal_entry(&s->notes, "         ", "in %s from here on; so far it was %s", precision,
-                       json_string_value(before));
-    else if (c->precision != PRECISION_FP32)
-        terminal_entry(&s->notes, "         ", "matrix products in %s: %s", precision,
-                       gemm_bf16_kernel(settings->team.isa));
-    terminal_entry(&s->notes, "machine  ", "%d thread%s; matrix products: %s (%s build), one thread each",
-                   settings->team.threads, settings->team.threads == 1 ? "" : "s", gemm_library(), gemm_threading());
-    terminal_entry(&s->notes, "memory   ", "%s to be taken, beside %s of text and %s of weights", human_bytes(a, bytes),
-                   human_bytes(b, s->data.count * s->data.width),
-                   human_bytes(d, s->from.model.table.size * sizeof(real)));
-    return STATUS_OK;
-}
-
-static void prepare_trainer(struct session *s, const struct trainer_settings *settings)
+static void prepare_trainer(struct train_session *s, const struct trainer_settings *settings)
 {
     s->trainer.settings = *settings;
     s->trainer.data = &s->data;
@@ -336,7 +31,7 @@ static void prepare_trainer(struct session *s, const struct trainer_settings *se
 }
 
 /* The directory: new, or the resumed one with what an abandoned timeline left moved aside. */
-static enum status prepare_directory(struct session *s, char **resumed, struct error *err)
+static enum status prepare_directory(struct train_session *s, char **resumed, struct error *err)
 {
     *resumed = NULL;
     if (!s->t->resume) {
@@ -347,7 +42,6 @@ static enum status prepare_directory(struct session *s, char **resumed, struct e
     if (!*resumed)
         return fail(err, STATUS_MEMORY, "train: the run's name was refused memory");
     s->trainer.dir = *resumed;
-    s->trainer.resumed = true;
     size_t moved;
     const enum status status = run_rewind(*resumed, s->state.step, s->state.best_step, &moved, err);
     if (!status && moved)
@@ -362,7 +56,7 @@ static bool stop_evaluating(void *context, size_t windows_done, size_t windows)
 }
 
 /* The exact loss over the validation part, when it costs little beside the training that was done. */
-static enum status show_result(struct session *s, struct error *err)
+static enum status show_result(struct train_session *s, struct error *err)
 {
     struct trainer *t = &s->trainer;
     const struct trainer_settings *settings = &t->settings;
@@ -406,29 +100,75 @@ static enum status show_result(struct session *s, struct error *err)
     return STATUS_OK;
 }
 
-static enum status train(struct session *s, struct error *err)
+/* ---- --verify-resume ---- */
+
+#define VERIFY_STEPS 20
+
+static enum status show_verified(const struct train_session *s, const struct verify_resume *v, struct error *err)
+{
+    const struct trainer_settings *settings = &s->trainer.settings;
+    const struct config *c = &s->trainer.model->config;
+    char numbers[HUMAN_SIZE];
+    if (!v->same)
+        return fail(err, STATUS_FORMAT,
+                    "resuming is not exact here: steps %zu to %zu straight and in two halves (saved at %zu) differ in "
+                    "%s: report it with this machine's processor and this command line",
+                    v->first, v->last, v->half, v->difference);
+    printf(
+        "resuming is exact: steps %zu to %zu straight, and with a save and a fresh start at %zu, gave the same bits: "
+        "%s weights and moments, %zu records of loss, gradient and attention (%s, %d thread%s, dropout %g, %zu "
+        "micro-batch%s a step)\n",
+        v->first, v->last, v->half, human_count(numbers, v->numbers), v->records, compute_precisions[c->precision],
+        settings->team.threads, settings->team.threads == 1 ? "" : "s", c->dropout, settings->grad_accum,
+        settings->grad_accum == 1 ? "" : "es");
+    return STATUS_OK;
+}
+
+static void say_nothing(void *context, const struct trainer_eval *e)
+{
+    (void)context, (void)e;
+}
+
+static enum status verify(struct train_session *s, struct error *err)
 {
     const struct train_options *t = s->t;
-    s->state = (struct state){.best_step = STATE_NO_STEP, .best_loss = (double)NAN};
-    enum status status = STATUS_OK;
-    if (t->resume)
-        status = load_resumed(s, err);
-    else if (t->init_from)
-        status = load_initial(s, err);
-    if (!status)
-        status = load_text(s, err);
-    if (!status)
-        status = settle_options(s, err);
-    if (!status)
-        status = make_model(s, err);
+    const char *parent = getenv("TMPDIR");
+    const size_t left = t->steps > s->state.step ? t->steps - s->state.step : 0;
+    size_t steps = VERIFY_STEPS < left ? VERIFY_STEPS : left;
+    if (t->stop_after)
+        steps = t->stop_after;
+    else if (options_given(s->options, "steps"))
+        steps = left;
+    if (steps < 2)
+        return fail(err, STATUS_USAGE,
+                    "--verify-resume needs two steps to halve, %zu given: raise --steps or "
+                    "--stop-after",
+                    steps);
+    char *folder;
+    enum status status = tempdir_make(&folder, parent && parent[0] ? parent : "/tmp", err);
     if (status)
         return status;
+    struct verify_resume v;
+    s->trainer.events.eval = say_nothing;
+    status = verify_resume(&v, &s->trainer, folder, steps, err);
+    terminal_clear(&s->view.err);
+    tempdir_remove(folder);
+    free(folder);
+    return status ? status : show_verified(s, &v, err);
+}
+
+/* ---- the command ---- */
+
+/* The trainer is ready: memory taken, moments in place, the model checked. */
+static enum status prepare(struct train_session *s, struct error *err)
+{
+    const struct train_options *t = s->t;
     const struct trainer_settings settings = train_options_settings(t);
-    status = trainer_check_settings(&settings, err);
+    enum status status = trainer_check_settings(&settings, err);
     if (!status)
         status = dataset_check(&s->data, s->from.model.config.block_size, err);
     if (!status)
-        status = show_plan(s, &settings, err);
+        status = train_plan_show(s, &settings, err);
     if (!status)
         status = train_view_open(&s->view, &s->from.model.config, settings.schedule.steps, err);
     if (status)
@@ -446,11 +186,15 @@ static enum status train(struct session *s, struct error *err)
         memcpy(s->trainer.optimizer.v, s->from.moments.v, s->from.model.table.size * sizeof(real));
     }
     status = trainer_check(&s->trainer, err);
-    if (status)
-        return status;
-    terminal_entry(&s->notes, "check    ", "%s", s->state.check);
+    if (!status)
+        terminal_entry(&s->notes, "check    ", "%s", s->state.check);
+    return status;
+}
+
+static enum status train(struct train_session *s, struct error *err)
+{
     char *resumed;
-    status = prepare_directory(s, &resumed, err);
+    enum status status = prepare_directory(s, &resumed, err);
     interrupt_catch();
     if (!status)
         status = trainer_run(&s->trainer, err);
@@ -461,12 +205,28 @@ static enum status train(struct session *s, struct error *err)
     return status;
 }
 
+static enum status work(struct train_session *s, struct error *err)
+{
+    const struct train_options *t = s->t;
+    if (t->dry_run && t->verify_resume)
+        return fail(err, STATUS_USAGE, "--dry-run trains nothing and --verify-resume does: leave one out");
+    enum status status = train_session_load(s, err);
+    if (!status)
+        status = prepare(s, err);
+    if (status)
+        return status;
+    s->trainer.resumed = t->resume != NULL;
+    if (t->dry_run)
+        return train_plan_rehearse(s, err);
+    return t->verify_resume ? verify(s, err) : train(s, err);
+}
+
 static enum status run(struct options *options, void *settings, struct error *err)
 {
-    struct session s = {.options = options, .t = settings};
-    terminal_open(&s.notes, stderr);
-    const enum status status = train(&s, err);
-    session_free(&s);
+    struct train_session s = {.options = options, .t = settings};
+    terminal_open(&s.notes, s.t->dry_run ? stdout : stderr);
+    const enum status status = work(&s, err);
+    train_session_free(&s);
     return status;
 }
 
@@ -474,6 +234,7 @@ static const struct command_example examples[] = {
     {"Train on a text of your own; sizes are chosen to suit it", "train book.txt -o book"},
     {"nanoGPT's setting for a CPU", "train book.txt -o book --preset nano-cpu"},
     {"Go on after an interruption", "train --resume book"},
+    {"What it will take, before it is begun", "train book.txt --preset nano --dry-run"},
     {"See what a missing causal mask does", "train book.txt -o leaky --mask none --allow-leak --steps 600"},
     {NULL, NULL},
 };

@@ -23,6 +23,12 @@ const struct option_spec train_options_table[] = {
              "that was never stopped"},
     {.name = "init-from", .type = OPTION_PATH, FIELD(init_from), .metavar = "RUN",
      .help = "begin a new run with the weights, sizes and vocabulary of another"},
+    {.name = "dry-run", .type = OPTION_FLAG, FIELD(dry_run),
+     .help = "say what would be done, how much memory it takes and how long, from a short measurement; write nothing"},
+    {.name = "verify-resume", .type = OPTION_FLAG, FIELD(verify_resume),
+     .help = "prove that resuming is exact: train some steps straight, and again in two halves with a save and a fresh "
+             "start between them, and compare every bit; as many steps as --stop-after or --steps say, else 20. Writes "
+             "into a folder in TMPDIR only, which is removed"},
     {.name = "preset", .type = OPTION_CHOICE, FIELD(preset), .metavar = "NAME", .fallback = "none",
      .choices = preset_names, .saved = "preset",
      .help = "nano-cpu and nano are nanoGPT's settings for a CPU and a GPU; with none, sizes are chosen to suit the text"},

@@ -30,7 +30,7 @@ struct train_options {
     int precision; /* enum precision */
     size_t eval_interval, eval_windows, log_interval, save_every, keep, stop_after, sample_size;
     double max_time;
-    bool force;
+    bool force, dry_run, verify_resume;
 };
 
 extern const struct option_spec train_options_table[];

@@ -7,9 +7,9 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "base/timings.h"
 #include "lab/pace.h"
 #include "lab/peak.h"
-#include "lab/timings.h"
 #include "model/gpt.h"
 #include "model/optimizer.h"
 

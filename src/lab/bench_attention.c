@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "lab/timings.h"
+#include "base/timings.h"
 
 #define TURNS 200 /* the most in one bout */
 

@@ -201,9 +201,7 @@ static enum status diverged(const struct trainer *t, size_t step, const char *wh
                 step, what, t->saved, schedule_rate(&t->settings.schedule, step - 1));
 }
 
-/* One optimizer update. */
-static enum status update_once(struct trainer *t, const struct learner *learner, struct trainer_step *r,
-                               struct error *err)
+enum status trainer_update(struct trainer *t, const struct learner *learner, struct trainer_step *r, struct error *err)
 {
     const struct trainer_settings *s = &t->settings;
     real *params;
@@ -377,6 +375,16 @@ static bool due(size_t step, size_t interval)
     return interval > 0 && step % interval == 0;
 }
 
+bool trainer_evaluates(const struct trainer_settings *s, size_t step)
+{
+    return due(step, s->eval_interval) || step == s->schedule.steps;
+}
+
+size_t trainer_last_step(const struct trainer_settings *s)
+{
+    return s->stop_after && s->stop_after < s->schedule.steps ? s->stop_after : s->schedule.steps;
+}
+
 static enum status loop(struct trainer *t, const struct learner *learner, size_t end, struct error *err)
 {
     const struct trainer_settings *s = &t->settings;
@@ -384,12 +392,12 @@ static enum status loop(struct trainer *t, const struct learner *learner, size_t
     struct rate rate = {clock_seconds(), state->step};
     while (state->step < end) {
         struct trainer_step r = {0};
-        enum status status = update_once(t, learner, &r, err);
+        enum status status = trainer_update(t, learner, &r, err);
         if (status)
             return status;
         r.logged = r.step == 1 || due(r.step, s->log_interval) || r.step == s->schedule.steps;
         measure_rate(t, &r, &rate, end);
-        const bool eval_due = due(r.step, s->eval_interval) || r.step == s->schedule.steps;
+        const bool eval_due = trainer_evaluates(s, r.step);
         if (r.logged || eval_due)
             gpt_learner_attention(&t->learner);
         if (r.logged)
@@ -437,9 +445,7 @@ enum status trainer_run(struct trainer *t, struct error *err)
         status = evaluate_now(t, &learner, false, err);
     if (!status && !t->resumed)
         status = save(t, err); /* the early write test: a full disk shows now, not in an hour */
-    size_t end = s->schedule.steps;
-    if (s->stop_after && s->stop_after < end)
-        end = s->stop_after;
+    const size_t end = trainer_last_step(s);
     if (!status && first >= end) {
         char line[160];
         snprintf(line, sizeof line,

@@ -106,6 +106,15 @@ void trainer_free(struct trainer *t);
  * that is not allowed; what is allowed marks the state as leaky for good. */
 enum status trainer_check(struct trainer *t, struct error *err);
 
+/* One optimizer update: gradient, norm, clipping, AdamW; state->step counts it. STATUS_NONFINITE. */
+enum status trainer_update(struct trainer *t, const struct learner *learner, struct trainer_step *r, struct error *err);
+
+/* Does an evaluation follow update `step`? */
+bool trainer_evaluates(const struct trainer_settings *s, size_t step);
+
+/* The update after which training ends: of the schedule, or stop_after. */
+size_t trainer_last_step(const struct trainer_settings *s);
+
 /* Trains from state->step to the end, in the existing run directory. STATUS_NONFINITE at the first loss or gradient
  * that is not finite (names the step; the last checkpoint stays, and none is written of weights that give no finite
  * loss), STATUS_LEAK when an evaluation finds one, STATUS_INTERRUPTED after saving, STATUS_WRITE, STATUS_MEMORY. */

@@ -57,7 +57,7 @@ Test(cmd_train, a_run_is_written_and_what_was_done_is_said)
                                 "1 layer, 2 heads, 8 channels, context 8: ",
                                 "20 steps of 2 windows of 8 symbols, 0.59 times through the text",
                                 "machine  1 thread; ",
-                                " to be taken",
+                                " in all: ",
                                 "check    no leak (",
                                 "step 1/20  loss 2.",
                                 "step 20/20",

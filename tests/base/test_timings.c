@@ -1,4 +1,4 @@
-#include "lab/timings.h"
+#include "base/timings.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* Times of one thing, measured again and again, and what they say when the machine is shared: the median. */
-#ifndef LAB_TIMINGS_H
-#define LAB_TIMINGS_H
+#ifndef BASE_TIMINGS_H
+#define BASE_TIMINGS_H
 
 #include <stddef.h>
 
