@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/memory.h"
 #include "cli/compute.h"
 #include "cli/human.h"
 #include "kernels/gemm.h"
@@ -79,13 +80,18 @@ enum status train_plan_show(struct train_session *s, const struct trainer_settin
     return STATUS_OK;
 }
 
-/* Weights and both moments, all fp32. */
+/* What the rehearsal itself held, and files: weights and both moments, all fp32. A file is made in memory first. */
 static void show_room(struct train_session *s)
 {
     const struct trainer *t = &s->trainer;
     const size_t keep = t->settings.keep;
     char one[HUMAN_SIZE], all[HUMAN_SIZE];
-    const double bytes = 3.0 * sizeof(float) * (double)t->model->table.size;
+    const double moments = 2.0 * sizeof(float) * (double)t->model->table.size, bytes = 1.5 * moments;
+    if (memory_peak() > 0)
+        terminal_entry(&s->notes, "         ",
+                       "%s measured now at the highest, checks and the program itself included; saving takes up to %s "
+                       "more for a moment",
+                       human_bytes(one, memory_peak()), human_bytes(all, (uint64_t)moments));
     if (keep > 0)
         terminal_entry(&s->notes, "disk     ", "%s a checkpoint; at most %zu of them and one in the making: %s",
                        human_bytes(one, (uint64_t)bytes), keep + 1,

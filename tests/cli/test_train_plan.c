@@ -25,6 +25,7 @@ Test(train_plan, a_dry_run_says_what_it_will_take_and_writes_nothing)
     expect(&p, "run      20 steps of 2 windows of 8 symbols");
     expect(&p, " in all: 600 B of text, ");
     expect(&p, "check    no leak");
+    expect(&p, " measured now at the highest");
     expect(&p, " a checkpoint; at most 2 of them and one in the making: ");
     expect(&p, ": 20 steps of ");
     expect(&p, " and 4 evaluations of "); /* before the first step, after 8, 16 and 20 */
