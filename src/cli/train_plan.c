@@ -88,7 +88,7 @@ static void show_room(struct train_session *s)
     char one[HUMAN_SIZE], all[HUMAN_SIZE];
     const double moments = 2.0 * sizeof(float) * (double)t->model->table.size, bytes = 1.5 * moments;
     if (memory_peak() > 0)
-        terminal_entry(&s->notes, "         ",
+        terminal_entry(&s->notes, "memory   ",
                        "%s measured now at the highest, checks and the program itself included; saving takes up to %s "
                        "more for a moment",
                        human_bytes(one, memory_peak()), human_bytes(all, (uint64_t)moments));
