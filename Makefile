@@ -203,9 +203,17 @@ lint-scripts:
 
 # --- the rest ------------------------------------------------------------------------------------
 
+# The man page and what shells complete come from the tables of options, by way of the program itself.
+MAN = $(DESTDIR)$(PREFIX)/share/man/man1
+BASH_COMPLETION = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+ZSH_COMPLETION = $(DESTDIR)$(PREFIX)/share/zsh/site-functions
 install: $(PROGRAM)
 	mkdir -p $(call quote,$(DESTDIR)$(PREFIX)/bin)
 	install -m 755 $(PROGRAM) $(call quote,$(DESTDIR)$(PREFIX)/bin/nopeek)
+	mkdir -p $(call quote,$(MAN)) $(call quote,$(BASH_COMPLETION)) $(call quote,$(ZSH_COMPLETION))
+	$(PROGRAM) help --man > $(call quote,$(MAN)/nopeek.1)
+	$(PROGRAM) help --completion bash > $(call quote,$(BASH_COMPLETION)/nopeek)
+	$(PROGRAM) help --completion zsh > $(call quote,$(ZSH_COMPLETION)/_nopeek)
 
 # Only a folder that this Makefile filled is removed.
 clean:
@@ -221,7 +229,7 @@ help:
 	@echo "make lint       format, layers, headers, symbols, clang-tidy, shellcheck"
 	@echo "make asan       all tests under AddressSanitizer and LeakSanitizer"
 	@echo "make ubsan      all tests under UndefinedBehaviorSanitizer"
-	@echo "make install    to PREFIX (/usr/local), under DESTDIR for packagers"
+	@echo "make install    program, man page and completions to PREFIX (/usr/local), under DESTDIR for packagers"
 	@echo "make clean      remove $(BUILD)"
 	@echo "Set CC=clang, CFLAGS='-O2 -g', BUILD=folder to build otherwise."
 	@echo "V=1 shows every command."

@@ -63,8 +63,7 @@ static bool limits_tell(const struct option_spec *spec)
     return r->limited && (r->min > 1 || r->max < 1e6);
 }
 
-/* "(default 0.8; 0 to 1)" */
-static void option_remarks(char *out, size_t size, const struct option_spec *spec)
+void help_remarks(char out[HELP_REMARKS_SIZE], const struct option_spec *spec)
 {
     char parts[3][OPTION_WORDS_SIZE];
     size_t n = 0;
@@ -80,8 +79,16 @@ static void option_remarks(char *out, size_t size, const struct option_spec *spe
     if (parts[n][0] != '\0' && limits_tell(spec))
         n++;
     out[0] = '\0';
-    for (size_t i = 0, at = 0; i < n && at < size; i++)
-        at += (size_t)snprintf(out + at, size - at, "%s%s%s", i ? "; " : "(", parts[i], i + 1 == n ? ")" : "");
+    for (size_t i = 0, at = 0; i < n && at < HELP_REMARKS_SIZE; i++)
+        at += (size_t)snprintf(out + at, HELP_REMARKS_SIZE - at, "%s%s%s", i ? "; " : "(", parts[i],
+                               i + 1 == n ? ")" : "");
+}
+
+void help_name(char out[HELP_NAME_SIZE], const struct option_spec *spec)
+{
+    const bool on = spec->type == OPTION_FLAG && spec->fallback && strcmp(spec->fallback, "true") == 0;
+    const char *no = on ? "no-" : option_negatable(spec) ? "[no-]" : "";
+    snprintf(out, HELP_NAME_SIZE, "--%s%s", no, spec->name);
 }
 
 static void put_row(FILE *out, const char *left, const char *help, const char *remarks)
@@ -100,17 +107,13 @@ static void put_row(FILE *out, const char *left, const char *help, const char *r
 
 static void put_option(FILE *out, const struct option_spec *spec)
 {
-    char left[160], remarks[3 * OPTION_WORDS_SIZE + 16], letter[8] = "    ";
+    char left[HELP_NAME_SIZE + 64], name[HELP_NAME_SIZE], remarks[HELP_REMARKS_SIZE], letter[8] = "    ";
     if (spec->letter)
         snprintf(letter, sizeof letter, "-%c, ", spec->letter);
-    const bool on = spec->type == OPTION_FLAG && spec->fallback && strcmp(spec->fallback, "true") == 0;
-    const bool both = option_negatable(spec) && !on;
-    snprintf(left, sizeof left, "  %s--%s%s%s%s", letter,
-             on     ? "no-"
-             : both ? "[no-]"
-                    : "",
-             spec->name, spec->metavar ? " " : "", spec->metavar ? spec->metavar : "");
-    option_remarks(remarks, sizeof remarks, spec);
+    help_name(name, spec);
+    help_remarks(remarks, spec);
+    snprintf(left, sizeof left, "  %s%s%s%s", letter, name, spec->metavar ? " " : "",
+             spec->metavar ? spec->metavar : "");
     put_row(out, left, spec->help, remarks);
 }
 
@@ -145,8 +148,7 @@ void help_command(FILE *out, const struct command *c)
 void help_overview(FILE *out, const struct command *const *list)
 {
     fputs("Usage: nopeek COMMAND [options] ...\n\n", out);
-    put_paragraphs(out, "Trains a small transformer on a text of yours, shows what its attention heads do, proves that "
-                        "it does not peek at the future, and writes text.");
+    put_paragraphs(out, HELP_PROGRAM);
     fputs("\nCommands:\n", out);
     for (size_t i = 0; list[i]; i++)
         fprintf(out, "  %-10s %s\n", list[i]->name, list[i]->summary);

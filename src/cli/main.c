@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/completion.h"
 #include "cli/compute.h"
 #include "cli/help.h"
+#include "cli/manual.h"
 #include "cli/version.h"
 #include "kernels/gemm.h"
 
@@ -94,7 +96,17 @@ static int help(int argc, char **argv)
     if (argc < 3) {
         help_overview(stdout, command_list);
     } else if (strcmp(argv[2], "help") == 0) {
-        puts("Usage: nopeek help [COMMAND]\n\nShows the commands, or the page of one command.");
+        puts("Usage: nopeek help [COMMAND | --man | --completion bash|zsh]\n\n"
+             "Shows the commands, or the page of one command; --man writes all pages as a man page, --completion a\n"
+             "script from which the shell completes command lines (make install puts both in their places).");
+    } else if (strcmp(argv[2], "--man") == 0) {
+        manual_write(stdout, command_list);
+    } else if (strcmp(argv[2], "--completion") == 0) {
+        struct error err;
+        if (argc < 4 || !completion_write(stdout, argv[3], command_list))
+            status = failed(fail(&err, STATUS_USAGE, "help --completion: found %s%.40s%s, bash or zsh expected",
+                                 argc < 4 ? "nothing" : "\"", argc < 4 ? "" : argv[3], argc < 4 ? "" : "\""),
+                            &err);
     } else {
         const struct command *c = find(argv[2], &status);
         if (c)
