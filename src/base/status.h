@@ -25,11 +25,16 @@ struct error {
 };
 
 /* Fills err and returns status, so that `return fail(err, STATUS_OPEN, "%s: %s", path, why);` works.
- * A message longer than the buffer is cut at a whole UTF-8 character. */
+ * A message longer than the buffer is cut at a whole UTF-8 character. Names and words of any file may stand in a
+ * message, as it ends with status_one_line. */
 enum status fail(struct error *err, enum status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Puts "prefix: " in front of the message that err holds; returns status unchanged. */
 enum status fail_within(struct error *err, enum status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Puts '?' for every byte of what is no UTF-8, and of characters that would end the line or act on a terminal (control
+ * characters, line separators, changes of direction): what was read from a file can be shown. */
+void status_one_line(char *text);
 
 #endif

@@ -1,4 +1,5 @@
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/status.h"
@@ -72,5 +73,34 @@ Test(status, a_cut_never_splits_a_character)
                          strlen(err.message), whole);
             cr_assert_eq(memcmp(err.message, text, whole), 0);
         }
+    }
+}
+
+/* Controls of C0 and C1, DEL, separators, a change of direction; then what is no UTF-8: a continuation alone, an
+ * overlong form, a surrogate, a value above U+10FFFF, a character cut off. */
+Test(status, a_message_is_one_line_that_a_terminal_shows_as_it_is)
+{
+    const struct {
+        const char *name, *shown;
+    } cases[] = {
+        {"a\nb\r\t\x1b[31m\x7f", "a?b???[31m?"},
+        {"\xC2\x9B\xC2\xA0", "??\xC2\xA0"},
+        {"\xE2\x80\xA8\xE2\x80\xA9\xE2\x80\xAE\xE2\x81\xA6\xE2\x80\xA7", "????????????\xE2\x80\xA7"},
+        {"\x80z", "?z"},
+        {"\xC0\xAF\xE0\x9F\xBF\xF0\x8F\xBF\xBF", "?????????"},
+        {"\xED\xA0\x80\xED\x9F\xBF", "???\xED\x9F\xBF"},
+        {"\xF4\x90\x80\x80\xF4\x8F\xBF\xBF\xFF", "????\xF4\x8F\xBF\xBF?"},
+        {"\xE2\x82", "??"},
+        {"caf\xC3\xA9 \xE2\x82\xAC \xF0\x9D\x84\x9E", "caf\xC3\xA9 \xE2\x82\xAC \xF0\x9D\x84\x9E"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct error err;
+        fail(&err, STATUS_READ, "%s", cases[i].name);
+        cr_assert_str_eq(err.message, cases[i].shown, "case %zu: %s", i, err.message);
+        char whole[64];
+        snprintf(whole, sizeof whole, "%s: x", cases[i].shown);
+        fail(&err, STATUS_READ, "x");
+        fail_within(&err, STATUS_READ, "%s", cases[i].name);
+        cr_assert_str_eq(err.message, whole, "case %zu within: %s", i, err.message);
     }
 }
