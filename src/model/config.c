@@ -1,5 +1,6 @@
 #include "model/config.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 
@@ -71,8 +72,10 @@ enum status config_check(const struct config *c, struct error *err)
                     c->window, c->block_size);
     if (!(c->dropout >= 0 && c->dropout < 1))
         return fail(err, STATUS_RANGE, "dropout is %g: choose at least 0 and less than 1", c->dropout);
-    if (!(c->norm_epsilon > 0 && c->norm_epsilon <= 1))
-        return fail(err, STATUS_RANGE, "layer_norm_epsilon is %g: it must be above 0 and at most 1", c->norm_epsilon);
+    /* Below the smallest normal float it would be 0 in the kernels, and a constant row 0 / 0. */
+    if (!(c->norm_epsilon >= (double)FLT_MIN && c->norm_epsilon <= 1))
+        return fail(err, STATUS_RANGE, "layer_norm_epsilon is %g: choose at least %g and at most 1", c->norm_epsilon,
+                    (double)FLT_MIN);
     if (!fits(c))
         return fail(err, STATUS_RANGE,
                     "a model of %zu layers, %zu channels, context %zu and %zu symbols has more parameters than this "

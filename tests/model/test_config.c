@@ -96,14 +96,16 @@ Test(config, heads_must_divide_the_channels)
 Test(config, dropout_and_epsilon_have_open_ends)
 {
     const double drop_bad[] = {-0.1, 1, 1.5, (double)NAN, (double)INFINITY};
-    const double epsilon_bad[] = {0, -1e-5, 1.1, (double)NAN, (double)INFINITY};
+    const double epsilon_bad[] = {0, 1e-39, -1e-5, 1.1, (double)NAN, (double)INFINITY};
     for (size_t i = 0; i < 5; i++) {
         struct config c = good();
         c.dropout = drop_bad[i];
         refuses(&c, "dropout", "less than 1");
-        c = good();
+    }
+    for (size_t i = 0; i < 6; i++) {
+        struct config c = good();
         c.norm_epsilon = epsilon_bad[i];
-        refuses(&c, "layer_norm_epsilon", "above 0");
+        refuses(&c, "layer_norm_epsilon", "at least");
     }
     struct error err;
     struct config c = good();
