@@ -1,6 +1,7 @@
 #include "base/hash.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <xxhash.h>
 
 static void print(char *out, XXH128_hash_t h)
@@ -11,6 +12,11 @@ static void print(char *out, XXH128_hash_t h)
 void hash_bytes(char out[HASH_TEXT_SIZE], const void *bytes, size_t n)
 {
     print(out, XXH3_128bits(bytes, n));
+}
+
+bool hash_is_text(const char *text)
+{
+    return strspn(text, "0123456789abcdef") == HASH_TEXT_SIZE - 1 && text[HASH_TEXT_SIZE - 1] == '\0';
 }
 
 /* struct hash is never completed: a pointer to it is the library's state in disguise. */

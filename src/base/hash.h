@@ -3,12 +3,16 @@
 #ifndef BASE_HASH_H
 #define BASE_HASH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define HASH_TEXT_SIZE 33 /* 32 hex digits and the terminating zero */
 
 /* One pass over n bytes. */
 void hash_bytes(char out[HASH_TEXT_SIZE], const void *bytes, size_t n);
+
+/* Whether this is how a fingerprint is written: 32 digits, 0-9 and a-f. */
+bool hash_is_text(const char *text);
 
 /* The same fingerprint of bytes that come in pieces: begin, add any number of times, end. */
 struct hash;

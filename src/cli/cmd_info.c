@@ -90,8 +90,12 @@ static void print_text(const struct state *state)
         return;
     char symbols[HUMAN_SIZE], bytes[HUMAN_SIZE];
     printf("text       ");
-    for (size_t i = 0; i < state->n_texts; i++)
-        printf(" %s", state->text[i]);
+    for (size_t i = 0; i < state->n_texts; i++) {
+        char shown[1024];
+        snprintf(shown, sizeof shown, "%s", state->text[i]);
+        status_one_line(shown);
+        printf(" %s", shown);
+    }
     printf("\n            %s symbols, %s, hash %s\n", human_count(symbols, state->text_symbols),
            human_bytes(bytes, state->text_bytes), state->text_hash);
 }

@@ -1,10 +1,15 @@
 #include "store/state.h"
 
 #include <math.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "io/metrics.h"
+
+#define MOST_BYTES ((size_t)1 << 40) /* of a text */
+#define MOST_SECONDS 1e12
 
 static const char *const NO_MEMORY = "the run's state was refused memory";
 
@@ -43,11 +48,15 @@ static enum status bad_key(const char *name, const char *key, const char *expect
                 expected);
 }
 
-static enum status get_size(size_t *out, const json_t *object, const char *key, const char *name, struct error *err)
+static enum status get_size(size_t *out, const json_t *object, const char *key, size_t most, const char *name,
+                            struct error *err)
 {
     const json_t *v = json_object_get(object, key);
-    if (!json_is_integer(v) || json_integer_value(v) < 0)
-        return bad_key(name, key, "a whole number, 0 or more", err);
+    if (!json_is_integer(v) || json_integer_value(v) < 0 || (uintmax_t)json_integer_value(v) > most) {
+        char expected[64];
+        snprintf(expected, sizeof expected, "a whole number from 0 to %zu", most);
+        return bad_key(name, key, expected, err);
+    }
     *out = (size_t)json_integer_value(v);
     return STATUS_OK;
 }
@@ -56,8 +65,8 @@ static enum status get_text(struct state *s, const json_t *json, const char *nam
 {
     const json_t *text = json_object_get(json, "text"), *paths = json_object_get(text, "paths");
     const char *hash = json_string_value(json_object_get(text, "hash"));
-    if (!json_is_array(paths) || !hash || strlen(hash) >= HASH_TEXT_SIZE)
-        return bad_key(name, "text", "an object with paths and hash", err);
+    if (!json_is_array(paths) || !hash || !hash_is_text(hash))
+        return bad_key(name, "text", "an object with paths and a hash of 32 hex digits", err);
     memcpy(s->text_hash, hash, strlen(hash) + 1);
     const size_t n = json_array_size(paths);
     const char **list = calloc(n ? n : 1, sizeof *list);
@@ -73,20 +82,29 @@ static enum status get_text(struct state *s, const json_t *json, const char *nam
     enum status status = state_set_text(s, list, n, err);
     free(list);
     if (!status)
-        status = get_size(&s->text_bytes, text, "bytes", name, err);
+        status = get_size(&s->text_bytes, text, "bytes", MOST_BYTES, name, err);
     if (!status)
-        status = get_size(&s->text_symbols, text, "symbols", name, err);
+        status = get_size(&s->text_symbols, text, "symbols", s->text_bytes, name, err);
+    return status;
+}
+
+/* The verdict is printed: whatever the file holds, it is one line. */
+static enum status set_check(struct state *s, const char *verdict, struct error *err)
+{
+    const enum status status = state_set_check(s, verdict, err);
+    if (status == STATUS_OK)
+        status_one_line(s->check);
     return status;
 }
 
 static enum status read_state(struct state *s, const json_t *json, const char *name, struct error *err)
 {
-    enum status status = get_size(&s->step, json, "step", name, err);
+    enum status status = get_size(&s->step, json, "step", STATE_MOST_STEPS, name, err);
     if (status)
         return status;
     const json_t *best_step = json_object_get(json, "best_step"), *best_loss = json_object_get(json, "best_loss");
     if (json_is_integer(best_step)) {
-        status = get_size(&s->best_step, json, "best_step", name, err);
+        status = get_size(&s->best_step, json, "best_step", s->step, name, err);
         if (status)
             return status;
     } else if (!json_is_null(best_step)) {
@@ -98,14 +116,14 @@ static enum status read_state(struct state *s, const json_t *json, const char *n
         return bad_key(name, "best_loss", "a number or null", err);
     const json_t *seconds = json_object_get(json, "seconds"), *leaky = json_object_get(json, "leaky"),
                  *check = json_object_get(json, "check"), *settings = json_object_get(json, "settings");
-    if (!json_is_number(seconds) || json_number_value(seconds) < 0)
-        return bad_key(name, "seconds", "a number, 0 or more", err);
+    if (!json_is_number(seconds) || !(json_number_value(seconds) >= 0 && json_number_value(seconds) <= MOST_SECONDS))
+        return bad_key(name, "seconds", "a number from 0 to 1e12", err);
     s->seconds = json_number_value(seconds);
     if (!json_is_boolean(leaky))
         return bad_key(name, "leaky", "true or false", err);
     s->leaky = json_is_true(leaky);
     if (json_is_string(check))
-        status = state_set_check(s, json_string_value(check), err);
+        status = set_check(s, json_string_value(check), err);
     else if (!json_is_null(check))
         status = bad_key(name, "check", "text or null", err);
     if (status)

@@ -10,6 +10,7 @@
 #include "base/status.h"
 
 #define STATE_NO_STEP ((size_t)-1)
+#define STATE_MOST_STEPS ((size_t)4294967295) /* as --steps: random draws count steps in 32 bits */
 
 struct state {
     size_t step;      /* updates done */
@@ -29,7 +30,9 @@ struct state {
 json_t *state_to_json(const struct state *s);
 
 /* Reads what state_to_json wrote (other keys are let be); `name` begins messages. STATUS_FORMAT: a key that is
- * missing or not of its type, or negative. STATUS_MEMORY. On failure s is left empty. */
+ * missing, not of its type, or out of range (no more than STATE_MOST_STEPS steps, no best step after the last, no more
+ * symbols than bytes, a hash of 32 hex digits). The verdict is made one line. STATUS_MEMORY. On failure s is left
+ * empty. */
 enum status state_from_json(struct state *s, const json_t *json, const char *name, struct error *err);
 
 /* Copies paths in, the old ones freed. STATUS_MEMORY. */

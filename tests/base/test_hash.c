@@ -30,3 +30,18 @@ Test(hash, every_byte_and_the_length_count)
         bytes[i] = 0;
     }
 }
+
+Test(hash, its_text_is_32_digits_of_lower_case_and_nothing_else)
+{
+    char text[HASH_TEXT_SIZE];
+    hash_bytes(text, "a", 1);
+    cr_assert(hash_is_text(text));
+    static const char *const not [] = {"",
+                                       "0",
+                                       "0123456789abcdef0123456789abcde",
+                                       "0123456789abcdef0123456789abcdef0",
+                                       "0123456789ABCDEF0123456789abcdef",
+                                       "0123456789abcdef 123456789abcdef"};
+    for (size_t i = 0; i < sizeof not / sizeof not [0]; i++)
+        cr_assert_not(hash_is_text(not [i]), "'%s'", not [i]);
+}

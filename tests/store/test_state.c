@@ -10,7 +10,8 @@ static const char *const paths[] = {"a b.txt", "\xC3\xA9/\xF0\x9F\x90\x81.txt"};
 static struct state sample(void)
 {
     struct error err;
-    struct state s = {.step = 1234567890123, .best_step = 1000, .best_loss = 0.1 + 0.2, .seconds = 12.5, .leaky = true};
+    struct state s = {
+        .step = STATE_MOST_STEPS, .best_step = 1000, .best_loss = 0.1 + 0.2, .seconds = 12.5, .leaky = true};
     s.text_bytes = 30;
     s.text_symbols = 29;
     hash_bytes(s.text_hash, "text", 4);
@@ -86,6 +87,8 @@ Test(state, texts_and_verdict_are_replaced_not_shared)
     state_free(&s);
 }
 
+#define TEXT(sizes) "{\"paths\":[],\"hash\":\"0123456789abcdef0123456789abcdef\"," sizes "}"
+
 /* A key, the JSON to put there (NULL removes it); the message must name `part`. */
 static const struct {
     const char *key, *value, *part;
@@ -110,8 +113,20 @@ static const struct {
     {"text", "{}", "text"},
     {"text", "{\"paths\":[1],\"hash\":\"\"}", "text"},
     {"text", "{\"paths\":[],\"hash\":\"0123456789012345678901234567890123456789\"}", "text"},
-    {"text", "{\"paths\":[],\"hash\":\"\",\"bytes\":-1,\"symbols\":0}", "bytes"},
-    {"text", "{\"paths\":[],\"hash\":\"\",\"bytes\":1}", "symbols"},
+    {"text", "{\"paths\":[],\"hash\":\"\",\"bytes\":1,\"symbols\":1}", "32 hex digits"},
+    {"text", TEXT("\"bytes\":-1,\"symbols\":0"), "bytes"},
+    {"text", TEXT("\"bytes\":1"), "symbols"},
+    /* wrong in size, not in kind */
+    {"step", "4294967296", "\"step\" must be a whole number from 0 to 4294967295"},
+    {"step", "9007199254740993", "step"},
+    {"step", "9223372036854775807", "step"},
+    {"step", "999", "\"best_step\" must be a whole number from 0 to 999"},
+    {"seconds", "1e300", "seconds"},
+    {"seconds", "\"1\"", "seconds"},
+    {"text", TEXT("\"bytes\":1099511627777,\"symbols\":1"), "bytes"},
+    {"text", TEXT("\"bytes\":5,\"symbols\":6"), "\"symbols\" must be a whole number from 0 to 5"},
+    {"text", TEXT("\"bytes\":5,\"symbols\":9223372036854775807"), "symbols"},
+    {"text", "{\"paths\":{\"a\":1},\"hash\":\"0123456789abcdef0123456789abcdef\"}", "text"},
 };
 
 Test(state, keys_that_lack_or_are_of_another_type_are_named)
@@ -132,5 +147,19 @@ Test(state, keys_that_lack_or_are_of_another_type_are_named)
         cr_assert(!read.text && !read.check && !read.settings, "left empty");
         json_decref(json);
     }
+    state_free(&s);
+}
+
+/* `info` prints them: no file may move the cursor of whoever looks at it. */
+Test(state, a_verdict_with_control_characters_is_one_line)
+{
+    struct error err;
+    struct state s = sample(), read;
+    cr_assert_eq(state_set_check(&s, "no leak\n\x1b[2Jfound\xE2\x80\xAE", &err), STATUS_OK);
+    json_t *json = through_text(&s);
+    cr_assert_eq(state_from_json(&read, json, "f", &err), STATUS_OK, "%s", err.message);
+    cr_assert_str_eq(read.check, "no leak??[2Jfound???");
+    json_decref(json);
+    state_free(&read);
     state_free(&s);
 }
