@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "io/commit.h"
-#include "io/mapped.h"
+#include "io/lines.h"
 #include "io/metrics.h"
 #include "store/run.h"
 
@@ -67,22 +67,21 @@ double saved_val_split(const struct saved *s, double otherwise)
     return json_is_number(value) && split >= 0 && split < 1 ? split : otherwise;
 }
 
-static json_t *last_record(const struct mapped *log, const char *kind, json_int_t through)
+static json_t *last_record(struct lines *log, const char *kind, json_int_t through)
 {
     json_t *last = NULL;
-    const char *line = (const char *)log->bytes, *const end = line + log->size;
-    while (line < end) {
-        const char *newline = memchr(line, '\n', (size_t)(end - line));
-        const char *next = newline ? newline + 1 : end;
-        json_t *record = json_loadb(line, (size_t)(next - line), 0, NULL);
+    struct line line;
+    struct error ignored;
+    bool more;
+    while (lines_next(&line, &more, log, &ignored) == STATUS_OK && more) {
+        json_t *record = metrics_parse(line.bytes, line.n);
         const char *its_kind = json_string_value(json_object_get(record, "kind"));
-        if (its_kind && strcmp(its_kind, kind) == 0 && json_is_integer(json_object_get(record, "step")) &&
-            json_integer_value(json_object_get(record, "step")) <= through) {
+        const json_t *step = json_object_get(record, "step");
+        if (its_kind && strcmp(its_kind, kind) == 0 && step && json_integer_value(step) <= through) {
             json_decref(last);
             last = json_incref(record);
         }
         json_decref(record);
-        line = next;
     }
     return last;
 }
@@ -94,13 +93,13 @@ json_t *saved_record(const struct saved *s, const char *kind)
     char *path = commit_join(s->run, METRICS_FILE);
     if (!path)
         return NULL;
-    struct mapped log;
+    struct lines log;
     struct error ignored;
-    const enum status status = mapped_open(&log, path, &ignored);
+    json_t *record = NULL;
+    if (lines_open(&log, path, METRICS_MAX_LINE, &ignored) == STATUS_OK) {
+        record = last_record(&log, kind, (json_int_t)s->state.step);
+        lines_close(&log);
+    }
     free(path);
-    if (status != STATUS_OK || log.size == 0)
-        return NULL;
-    json_t *record = last_record(&log, kind, (json_int_t)s->state.step);
-    mapped_close(&log);
     return record;
 }

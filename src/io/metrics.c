@@ -10,77 +10,121 @@
 #include <unistd.h>
 
 #include "io/commit.h"
-#include "io/mapped.h"
+#include "io/file.h"
+#include "io/lines.h"
 
 #define SIGNIFICANT_DIGITS 9
 
-/* Is this line to be kept? A last line without its end that is no record was cut short by a crash. */
-static enum status judge_line(bool *keep, const char *path, size_t number, const uint8_t *line, size_t n, bool ended,
-                              long long keep_through, struct error *err)
+const struct json_limits metrics_limits = {.bytes = METRICS_MAX_LINE, .depth = 16, .values = (size_t)1 << 20};
+
+/* What one pass over the log found. */
+struct pass {
+    uint8_t *out; /* takes the lines to keep, or NULL: they are only counted */
+    size_t room;
+    size_t kept;      /* bytes of the lines to keep, with a line end each */
+    size_t unsound;   /* lines that are no records */
+    size_t first_bad; /* the number of the first of them */
+};
+
+json_t *metrics_parse(const uint8_t *line, size_t n)
 {
-    *keep = false;
+    struct error ignored;
+    json_t *record;
     /* A sample of bytes may hold a zero byte. */
-    json_t *record = json_loadb((const char *)line, n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+    if (!line ||
+        json_text_parse(&record, METRICS_FILE, line, n, JSON_ALLOW_NUL, &metrics_limits, &ignored) != STATUS_OK)
+        return NULL;
     const json_t *step = json_object_get(record, "step");
-    enum status s = STATUS_OK;
     if (json_is_object(record) && (!step || json_is_integer(step)))
-        *keep = !step || json_integer_value(step) <= keep_through;
-    else if (ended)
-        s = fail(err, STATUS_FORMAT, "%s: line %zu is %s: delete the line, or the file to start it anew", path, number,
-                 json_is_object(record) ? "a record whose \"step\" is no whole number" : "no JSON object");
+        return record;
     json_decref(record);
-    return s;
+    return NULL;
 }
 
-/* Copies the lines to keep; *size is their size with a line end each. */
-static enum status keep_lines(uint8_t *out, size_t *size, const char *path, const struct mapped *file,
-                              long long keep_through, struct error *err)
+static enum status take_line(struct pass *p, const char *path, const struct line *line, size_t number,
+                             long long keep_through, struct error *err)
 {
-    *size = 0;
-    size_t number = 1;
-    for (size_t at = 0; at < file->size; number++) {
-        const uint8_t *line = file->bytes + at;
-        const uint8_t *end = memchr(line, '\n', file->size - at);
-        const size_t n = end ? (size_t)(end - line) : file->size - at;
-        bool keep;
-        const enum status s = judge_line(&keep, path, number, line, n, end != NULL, keep_through, err);
-        if (s != STATUS_OK)
-            return s;
-        if (keep) {
-            memcpy(out + *size, line, n);
-            *size += n;
-            out[(*size)++] = '\n';
-        }
-        at += n + (end ? 1 : 0);
+    json_t *record = metrics_parse(line->bytes, line->n);
+    const json_t *step = json_object_get(record, "step");
+    const bool sound = record != NULL, keep = sound && (!step || json_integer_value(step) <= keep_through);
+    json_decref(record);
+    /* A last line without its end that is no record was cut short by a crash: nobody's loss. */
+    if (!sound && line->ended && p->unsound++ == 0)
+        p->first_bad = number;
+    if (!keep)
+        return STATUS_OK;
+    if (p->out && line->n >= p->room - p->kept)
+        return fail(err, STATUS_READ, "%s: changed while it was being read; try again when nothing writes to it", path);
+    if (p->out) {
+        memcpy(p->out + p->kept, line->bytes, line->n);
+        p->out[p->kept + line->n] = '\n';
     }
+    p->kept += line->n + 1;
     return STATUS_OK;
 }
 
-static enum status cut_mapped(const char *path, const struct mapped *file, long long keep_through, struct error *err)
+static enum status go_through(struct pass *p, const char *path, long long keep_through, struct error *err)
 {
-    size_t size;
-    uint8_t *kept = malloc(file->size + 1); /* the last line may lack its end */
-    if (!kept)
-        return fail(err, STATUS_MEMORY, "%s: no memory left for its %zu bytes", path, file->size);
-    enum status s = keep_lines(kept, &size, path, file, keep_through, err);
-    if (s == STATUS_OK && size != file->size)
-        s = commit_file(path, kept, size, err);
-    free(kept);
+    struct lines lines;
+    enum status s = lines_open(&lines, path, METRICS_MAX_LINE, err);
+    if (s != STATUS_OK)
+        return s;
+    bool more = true;
+    for (size_t number = 1; s == STATUS_OK && more; number++) {
+        struct line line;
+        s = lines_next(&line, &more, &lines, err);
+        if (s == STATUS_OK && more)
+            s = take_line(p, path, &line, number, keep_through, err);
+    }
+    lines_close(&lines);
     return s;
 }
 
-static enum status cut(const char *path, long long keep_through, struct error *err)
+/* Replaces the log by the lines to keep; one with lines that are no records is kept whole beside it. */
+static enum status replace(struct metrics *m, const struct pass *found, const uint8_t *kept, size_t n,
+                           struct error *err)
 {
-    struct mapped file;
-    enum status s = mapped_open(&file, path, err);
+    if (found->unsound == 0)
+        return commit_file(m->path, kept, n, err);
+    enum status s = commit_move_aside(m->path, &m->aside, err);
     if (s != STATUS_OK)
         return s;
-    if (keep_through >= 0)
-        s = cut_mapped(path, &file, keep_through, err);
-    else if (file.size > 0)
-        s = commit_file(path, "", 0, err);
-    mapped_close(&file);
+    m->unsound = found->unsound;
+    m->first_unsound = found->first_bad;
+    s = commit_file(m->path, kept, n, err);
+    if (s != STATUS_OK && m->aside && rename(m->aside, m->path) != 0)
+        return fail_within(err, s, "the log is %s now", m->aside);
     return s;
+}
+
+static enum status cut_file(struct metrics *m, size_t size, long long keep_through, struct error *err)
+{
+    struct pass found = {0};
+    enum status s = go_through(&found, m->path, keep_through, err);
+    /* The lines to keep are in order and whole, so as many bytes as the file has are the file. */
+    if (s != STATUS_OK || (found.unsound == 0 && found.kept == size))
+        return s;
+    struct pass again = {.out = malloc(found.kept + 1), .room = found.kept + 1};
+    if (!again.out)
+        return fail(err, STATUS_MEMORY, "%s: no memory left for its %zu bytes", m->path, found.kept);
+    s = go_through(&again, m->path, keep_through, err);
+    if (s == STATUS_OK)
+        s = replace(m, &found, again.out, again.kept, err);
+    free(again.out);
+    return s;
+}
+
+static enum status cut(struct metrics *m, long long keep_through, struct error *err)
+{
+    struct file file;
+    enum status s = file_open(&file, m->path, err);
+    if (s != STATUS_OK)
+        return s;
+    const size_t size = file.size;
+    file_close(&file);
+    if (keep_through < 0)
+        return size > 0 ? commit_file(m->path, "", 0, err) : STATUS_OK;
+    return cut_file(m, size, keep_through, err);
 }
 
 enum status metrics_open(struct metrics *m, const char *dir, long long keep_through, struct error *err)
@@ -91,7 +135,7 @@ enum status metrics_open(struct metrics *m, const char *dir, long long keep_thro
     struct stat st;
     enum status s = STATUS_OK;
     if (stat(m->path, &st) == 0)
-        s = cut(m->path, keep_through, err);
+        s = cut(m, keep_through, err);
     if (s == STATUS_OK) {
         m->file = fopen(m->path, "ab");
         /* Unbuffered, so that a line that could not be written is not tried again at closing. */
@@ -102,6 +146,7 @@ enum status metrics_open(struct metrics *m, const char *dir, long long keep_thro
         if (m->file)
             fclose(m->file);
         free(m->path);
+        free(m->aside);
         *m = (struct metrics){0};
     }
     return s;
@@ -195,6 +240,7 @@ enum status metrics_close(struct metrics *m, struct error *err)
             s = fail(err, STATUS_WRITE, "%s: %s", m->path, strerror(errno));
     }
     free(m->path);
+    free(m->aside);
     *m = (struct metrics){0};
     return s;
 }

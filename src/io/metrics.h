@@ -4,22 +4,37 @@
 
 #include <jansson.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "base/status.h"
+#include "io/json_text.h"
 
 #define METRICS_FILE "metrics.jsonl"
+#define METRICS_MAX_LINE ((size_t)16 << 20) /* bytes of one record */
 
 struct metrics {
     FILE *file;
     char *path;
+    char *aside;          /* where the log as it was went, because lines of it were no records; or NULL */
+    size_t unsound;       /* how many such lines */
+    size_t first_unsound; /* the number of the first, from 1 */
 };
 
 /* Opens DIR/metrics.jsonl for appending, after cutting every record whose "step" is above keep_through
  * (resuming) and any half-written last line; what is kept keeps its bytes. keep_through < 0 empties it.
- * STATUS_OPEN, STATUS_WRITE, STATUS_MEMORY, STATUS_FORMAT (a line that is no JSON object is named by number). On
- * failure the file is as it was and m is empty. */
+ *
+ * A log is no part of what a run needs to go on, so one that is damaged does not stop it: when a line is no record (no
+ * JSON object, a "step" that is no whole number, longer than METRICS_MAX_LINE), the log as it was is moved aside whole,
+ * to metrics.jsonl.old (then .old-2, ...), the records that are sound go on in a new metrics.jsonl, and `aside` says
+ * so: the caller tells the user.
+ *
+ * Memory: a line, and only when something is cut also what is kept, once. STATUS_OPEN, STATUS_READ, STATUS_WRITE,
+ * STATUS_MEMORY. On failure the file is as it was and m is empty. */
 enum status metrics_open(struct metrics *m, const char *dir, long long keep_through, struct error *err);
+
+/* A line of the log as a new reference; NULL when it is no record. */
+json_t *metrics_parse(const uint8_t *line, size_t n);
 
 /* Appends one record as one line, reals with 9 significant digits (enough to tell any two floats apart), and hands
  * it to the system at once; takes the reference to record. A line that fails half-way is cut off again. Non-finite

@@ -7,9 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hash.h"
 #include "base/real.h"
 #include "base/status.h"
-#include "io/mapped.h"
+#include "io/file.h"
 
 enum safetensors_type {
     SAFETENSORS_F64,
@@ -21,6 +22,7 @@ enum safetensors_type {
 };
 
 #define SAFETENSORS_MAX_DIMS 8
+#define SAFETENSORS_MAX_HEADER ((size_t)100000000) /* bytes: the reference library's own limit */
 
 struct safetensors_entry {
     char *name;
@@ -34,28 +36,39 @@ struct safetensors_entry {
 
 struct safetensors {
     char *path;
-    struct mapped file;              /* the whole file */
+    struct file file;  /* open */
+    struct hash *hash; /* of the first `hashed` bytes; NULL once it has been asked for */
+    size_t hashed;
     struct safetensors_entry *entry; /* (count), by offset; in the order of files that nopeek writes */
     size_t *by_name;                 /* (count) their indices, in strcmp order of the names */
     size_t count;
     char *metadata; /* the header's __metadata__ object as JSON text, or NULL */
 };
 
-/* Maps and checks a file: regular file, header length (at most 100 MB and within the file), JSON without
- * duplicate keys, nested no deeper than the format, known fields, types, dimensions (at most 8), products that do
- * not overflow, offsets that fit the shape, follow on one another without gap or overlap and end at the end of
- * the file. STATUS_OPEN, STATUS_FORMAT naming path, tensor, found and expected; STATUS_MEMORY. On failure s is
- * left empty. */
+/* Opens a file and checks it: regular file, header length (at most 100 MB and within the file), JSON without
+ * duplicate keys, nested no deeper than the format, of no more values than any model needs, known fields, types,
+ * dimensions (at most 8), products that do not overflow, offsets that fit the shape, follow on one another without gap
+ * or overlap and end at the end of the file. Memory is taken for the header alone, after its length has been compared
+ * with the file. STATUS_OPEN, STATUS_READ, STATUS_FORMAT naming path, tensor, found and expected; STATUS_MEMORY. On
+ * failure s is left empty. */
 enum status safetensors_open(struct safetensors *s, const char *path, struct error *err);
 void safetensors_close(struct safetensors *s);
 
 /* NULL when there is no such tensor. */
 const struct safetensors_entry *safetensors_find(const struct safetensors *s, const char *name);
 
-/* Converts a floating tensor (F64, F32, F16, BF16) to out (e->count): exactly, but for an F64 that a float
- * cannot hold, which is rounded to nearest. STATUS_FORMAT for another type. */
-enum status safetensors_read(real *out, const struct safetensors *s, const struct safetensors_entry *e,
-                             struct error *err);
+/* Reads a floating tensor (F64, F32, F16, BF16) into out (e->count), straight from the file: exactly, but for an F64
+ * that a float cannot hold, which is rounded to nearest. STATUS_FORMAT for another type; STATUS_READ when the file has
+ * been cut off since it was opened. */
+enum status safetensors_read(real *out, struct safetensors *s, const struct safetensors_entry *e, struct error *err);
+
+/* Reads a tensor of any type for the hash alone. STATUS_READ. */
+enum status safetensors_skip(struct safetensors *s, const struct safetensors_entry *e, struct error *err);
+
+/* The fingerprint of the whole file, to be asked for once (asserted). The header, and each tensor that was read in the
+ * order of `entry`, have been hashed in the memory into which they were read, so that nothing can come between the
+ * check and the use; what was not read, or in another order, is read for it now. STATUS_READ. */
+enum status safetensors_hash(char out[HASH_TEXT_SIZE], struct safetensors *s, struct error *err);
 
 /* One tensor to write: always as F32. values NULL writes zeros. */
 struct safetensors_item {

@@ -8,10 +8,11 @@
 
 #include "base/hash.h"
 #include "io/commit.h"
-#include "io/mapped.h"
+#include "io/file.h"
 #include "io/safetensors.h"
 #include "store/hf_config.h"
 #include "store/run.h"
+#include "store/state.h"
 #include "store/tensors.h"
 
 #define STATE_FORMAT 1
@@ -20,6 +21,13 @@
 #define CONFIG_FILE "config.json"
 #define TOKENIZER_FILE "tokenizer.json"
 #define STATE_FILE "trainer_state.json"
+#define FILES_AT_MOST 64 /* that trainer_state.json may name */
+
+/* A vocabulary of every code point is 36 MB of JSON in transformers' spelling. */
+const struct json_limits checkpoint_config_limits = {.bytes = (size_t)1 << 20, .depth = 32, .values = (size_t)1 << 16};
+const struct json_limits checkpoint_tokenizer_limits = {
+    .bytes = (size_t)64 << 20, .depth = 32, .values = (size_t)3 << 20};
+const struct json_limits checkpoint_state_limits = {.bytes = (size_t)16 << 20, .depth = 32, .values = (size_t)1 << 18};
 
 static enum status fail_memory(struct error *err, const char *what)
 {
@@ -130,29 +138,49 @@ enum status checkpoint_write(const char *dir, size_t step, const struct gpt *mod
 
 /* ---- reading: the JSON files ---- */
 
-static enum status parse_mapped(json_t **out, const char *path, const struct mapped *file, struct error *err)
+/* The hash that trainer_state.json has for a file, or NULL. */
+static const char *saved_hash(const struct checkpoint *c, const char *file)
 {
-    json_error_t why = {.line = 1, .text = "the file is empty"};
-    *out = file->size == 0 ? NULL : json_loadb((const char *)file->bytes, file->size, JSON_REJECT_DUPLICATES, &why);
-    if (!*out)
-        return fail(err, STATUS_FORMAT, "%s: no valid JSON at line %d: %s", path, why.line, why.text);
-    return STATUS_OK;
+    return json_string_value(json_object_get(json_object_get(c->state, "files"), file));
+}
+
+static enum status compare_hash(const char *path, const char *found, const char *expected, struct error *err)
+{
+    if (!expected || strcmp(found, expected) == 0)
+        return STATUS_OK;
+    return fail(err, STATUS_FORMAT,
+                "%s: not the bytes that were saved (hash %s, %.40s expected): restore it, use another step, or delete "
+                "trainer_state.json to take the folder as it is",
+                path, found, expected);
+}
+
+/* The bytes that are parsed are those that were hashed. */
+static enum status load_json(json_t **out, const char *path, const char *expected, const struct json_limits *limits,
+                             struct error *err)
+{
+    uint8_t *bytes;
+    size_t n;
+    char hash[HASH_TEXT_SIZE];
+    enum status s = file_load(&bytes, &n, path, limits->bytes, err);
+    if (s != STATUS_OK)
+        return s;
+    hash_bytes(hash, bytes, n);
+    s = compare_hash(path, hash, expected, err);
+    if (s == STATUS_OK)
+        s = json_text_parse(out, path, bytes, n, 0, limits, err);
+    free(bytes);
+    return s;
 }
 
 /* *path is the file's own, allocated, for later messages. */
-static enum status read_json(json_t **out, char **path, const char *folder, const char *file, struct error *err)
+static enum status read_json(json_t **out, char **path, const struct checkpoint *c, const char *file,
+                             const struct json_limits *limits, struct error *err)
 {
     *out = NULL;
-    *path = commit_join(folder, file);
+    *path = commit_join(c->path, file);
     if (!*path)
         return fail_memory(err, file);
-    struct mapped m;
-    enum status s = mapped_open(&m, *path, err);
-    if (s != STATUS_OK)
-        return s;
-    s = parse_mapped(out, *path, &m, err);
-    mapped_close(&m);
-    return s;
+    return load_json(out, *path, saved_hash(c, file), limits, err);
 }
 
 /* Closing slashes aside. */
@@ -165,6 +193,33 @@ static bool ends_with(const char *path, const char *name)
     return n >= m && memcmp(path + n - m, name, m) == 0;
 }
 
+/* The name of a file right in the folder. */
+static bool is_plain_name(const char *name)
+{
+    return name[0] != '\0' && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+static enum status check_files(const json_t *files, const char *path, struct error *err)
+{
+    const char *file;
+    json_t *hash;
+    if (!json_is_object(files))
+        return fail(err, STATUS_FORMAT, "%s: \"files\" is no object of file names and hashes", path);
+    if (json_object_size(files) > FILES_AT_MOST)
+        return fail(err, STATUS_FORMAT, "%s: \"files\" names %zu files, at most %d expected", path,
+                    json_object_size(files), FILES_AT_MOST);
+    json_object_foreach((json_t *)files, file, hash)
+    {
+        if (!is_plain_name(file))
+            return fail(err, STATUS_FORMAT, "%s: \"files\" names '%.80s', the name of a file in the folder expected",
+                        path, file);
+        const char *text = json_string_value(hash);
+        if (!text || !hash_is_text(text))
+            return fail(err, STATUS_FORMAT, "%s: \"files\" has no hash of 32 hex digits for '%.80s'", path, file);
+    }
+    return STATUS_OK;
+}
+
 static enum status check_state(const json_t *state, const char *path, const char *folder, struct error *err)
 {
     const json_t *format = json_object_get(state, "format"), *step = json_object_get(state, "step"),
@@ -175,10 +230,12 @@ static enum status check_state(const json_t *state, const char *path, const char
         return fail(err, STATUS_FORMAT,
                     "%s: format %lld, this nopeek reads format %d: use the nopeek that wrote it, or a newer one", path,
                     (long long)json_integer_value(format), STATE_FORMAT);
-    if (!json_is_integer(step) || json_integer_value(step) < 0)
-        return fail(err, STATUS_FORMAT, "%s: \"step\" is no whole number >= 0", path);
-    if (!json_is_object(files))
-        return fail(err, STATUS_FORMAT, "%s: \"files\" is no object of file names and hashes", path);
+    if (!json_is_integer(step) || json_integer_value(step) < 0 ||
+        (uintmax_t)json_integer_value(step) > STATE_MOST_STEPS)
+        return fail(err, STATUS_FORMAT, "%s: \"step\" is no whole number from 0 to %zu", path, STATE_MOST_STEPS);
+    const enum status checked = check_files(files, path, err);
+    if (checked != STATUS_OK)
+        return checked;
     char name[RUN_STEP_NAME_SIZE];
     run_step_name(name, (size_t)json_integer_value(step));
     /* A renamed step would be taken for another by everything that looks at names. */
@@ -200,18 +257,18 @@ static enum status read_state(struct checkpoint *c, struct error *err)
     free(path);
     if (missing)
         return STATUS_OK;
-    enum status s = read_json(&c->state, &path, c->path, STATE_FILE, err);
+    enum status s = read_json(&c->state, &path, c, STATE_FILE, &checkpoint_state_limits, err);
     if (s == STATUS_OK)
         s = check_state(c->state, path, c->path, err);
     free(path);
     return s;
 }
 
-static enum status read_config(struct config *config, const char *folder, struct error *err)
+static enum status read_config(struct config *config, const struct checkpoint *c, struct error *err)
 {
     json_t *json;
     char *path;
-    enum status s = read_json(&json, &path, folder, CONFIG_FILE, err);
+    enum status s = read_json(&json, &path, c, CONFIG_FILE, &checkpoint_config_limits, err);
     if (s == STATUS_OK)
         s = hf_config_read(config, json, path, err);
     json_decref(json);
@@ -224,7 +281,7 @@ static enum status read_tokenizer(struct checkpoint *c, const struct config *con
     json_t *json;
     char *path;
     struct tokenizer read = {0};
-    enum status s = read_json(&json, &path, c->path, TOKENIZER_FILE, err);
+    enum status s = read_json(&json, &path, c, TOKENIZER_FILE, &checkpoint_tokenizer_limits, err);
     if (s == STATUS_OK)
         s = tokenizer_from_json(&read, json, path, err);
     if (s == STATUS_OK) {
@@ -238,40 +295,37 @@ static enum status read_tokenizer(struct checkpoint *c, const struct config *con
     return s;
 }
 
-static enum status verify_file(const char *path, const char *expected, struct error *err)
+/* Is this file's hash compared where the file is used? */
+static bool is_read(const char *file)
 {
-    struct mapped m;
-    const enum status s = mapped_open(&m, path, err);
-    if (s != STATUS_OK)
-        return s;
-    char hash[HASH_TEXT_SIZE];
-    hash_bytes(hash, m.bytes, m.size);
-    mapped_close(&m);
-    if (strcmp(hash, expected) == 0)
-        return STATUS_OK;
-    return fail(err, STATUS_FORMAT,
-                "%s: not the bytes that were saved (hash %s, %.40s expected): restore it, use another step, or delete "
-                "trainer_state.json to take the folder as it is",
-                path, hash, expected);
+    static const char *const names[] = {MODEL_FILE, OPTIMIZER_FILE, CONFIG_FILE, TOKENIZER_FILE};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(file, names[i]) == 0)
+            return true;
+    return false;
 }
 
-/* Files that are gone and not needed pass: a folder may be stripped to what sampling takes. */
-static enum status verify_files(const struct checkpoint *c, bool with_optimizer, struct error *err)
+/* The files that nopeek writes for other programs. Those that are gone pass: a folder may be stripped to what sampling
+ * takes. */
+static enum status verify_others(const struct checkpoint *c, struct error *err)
 {
     const char *file;
     json_t *hash;
-    enum status s = STATUS_OK;
     json_object_foreach(json_object_get(c->state, "files"), file, hash)
     {
-        if (!json_is_string(hash) || strchr(file, '/'))
-            return fail(err, STATUS_FORMAT, "%s/%s: \"files\" is no object of file names and hashes", c->path,
-                        STATE_FILE);
         struct stat st;
+        char found[HASH_TEXT_SIZE];
+        if (is_read(file))
+            continue;
         char *path = commit_join(c->path, file);
         if (!path)
             return fail_memory(err, file);
-        if ((with_optimizer || strcmp(file, OPTIMIZER_FILE) != 0) && stat(path, &st) == 0)
-            s = verify_file(path, json_string_value(hash), err);
+        enum status s = STATUS_OK;
+        if (stat(path, &st) == 0) {
+            s = file_hash(found, path, err);
+            if (s == STATUS_OK)
+                s = compare_hash(path, found, json_string_value(hash), err);
+        }
         free(path);
         if (s != STATUS_OK)
             return s;
@@ -281,21 +335,37 @@ static enum status verify_files(const struct checkpoint *c, bool with_optimizer,
 
 /* ---- reading: the tensors ---- */
 
-static enum status read_mapped_model(struct checkpoint *c, const struct config *config, const struct safetensors *s,
-                                     bool with_optimizer, struct error *err)
+/* After reading, with what that said: a file whose bytes are not those that were saved is told as that, whatever else
+ * its numbers are. The hash is of the bytes in memory (safetensors_hash), so that a file changed meanwhile is noticed
+ * too. */
+static enum status verify_tensors(enum status read, struct safetensors *s, const char *expected, struct error *err)
 {
-    /* Shapes before hashes: a file that is cut off or of another model is told by its sizes. */
-    enum status status = tensors_check_model(s, config, err);
+    if (!expected || (read != STATUS_OK && read != STATUS_FORMAT && read != STATUS_NONFINITE))
+        return read;
+    char hash[HASH_TEXT_SIZE];
+    struct error mine;
+    enum status status = safetensors_hash(hash, s, &mine);
     if (status == STATUS_OK)
-        status = verify_files(c, with_optimizer, err);
+        status = compare_hash(s->path, hash, expected, &mine);
     if (status == STATUS_OK)
-        status = gpt_create(&c->model, config, err);
-    if (status == STATUS_OK)
-        status = tensors_read_model(&c->model, s, err);
+        return read;
+    *err = mine;
     return status;
 }
 
-static enum status read_model(struct checkpoint *c, const struct config *config, bool with_optimizer, struct error *err)
+static enum status read_weights(struct checkpoint *c, const struct config *config, struct safetensors *s,
+                                struct error *err)
+{
+    /* Shapes before memory, and before the hash: a file that is cut off or of another model is told by its sizes. */
+    enum status status = tensors_check_model(s, config, err);
+    if (status == STATUS_OK)
+        status = gpt_create(&c->model, config, err);
+    if (status == STATUS_OK)
+        status = verify_tensors(tensors_read_model(&c->model, s, err), s, saved_hash(c, MODEL_FILE), err);
+    return status;
+}
+
+static enum status read_model(struct checkpoint *c, const struct config *config, struct error *err)
 {
     struct safetensors s;
     char *path = commit_join(c->path, MODEL_FILE);
@@ -305,7 +375,7 @@ static enum status read_model(struct checkpoint *c, const struct config *config,
     free(path);
     if (status != STATUS_OK)
         return status;
-    status = read_mapped_model(c, config, &s, with_optimizer, err);
+    status = read_weights(c, config, &s, err);
     safetensors_close(&s);
     return status;
 }
@@ -319,8 +389,11 @@ static enum status read_moments(struct checkpoint *c, const char *path, struct e
     const size_t n = c->model.table.size;
     c->moments.m = calloc(n, sizeof *c->moments.m);
     c->moments.v = calloc(n, sizeof *c->moments.v);
-    status = c->moments.m && c->moments.v ? tensors_read_moments(c->moments.m, c->moments.v, &c->model.table, &s, err)
-                                          : fail_memory(err, path);
+    if (c->moments.m && c->moments.v)
+        status = verify_tensors(tensors_read_moments(c->moments.m, c->moments.v, &c->model.table, &s, err), &s,
+                                saved_hash(c, OPTIMIZER_FILE), err);
+    else
+        status = fail_memory(err, path);
     safetensors_close(&s);
     return status;
 }
@@ -347,11 +420,13 @@ static enum status read_folder(struct checkpoint *c, bool with_optimizer, struct
     struct config config;
     enum status s = read_state(c, err);
     if (s == STATUS_OK)
-        s = read_config(&config, c->path, err);
+        s = read_config(&config, c, err);
     if (s == STATUS_OK)
         s = read_tokenizer(c, &config, err);
     if (s == STATUS_OK)
-        s = read_model(c, &config, with_optimizer, err);
+        s = verify_others(c, err);
+    if (s == STATUS_OK)
+        s = read_model(c, &config, err);
     if (s == STATUS_OK && with_optimizer)
         s = read_optimizer(c, err);
     return s;

@@ -1,5 +1,6 @@
 #include "store/tensors.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,11 +9,6 @@
 #define MOMENT_NAME_SIZE (PARAMS_NAME_SIZE + 2)
 
 static const char tied_head[] = "lm_head.weight";
-
-static size_t count_of(const struct params_tensor *p)
-{
-    return p->rows * p->cols;
-}
 
 static void moment_name(char out[MOMENT_NAME_SIZE], char moment, const struct params_tensor *p)
 {
@@ -150,9 +146,8 @@ enum status tensors_check_model(const struct safetensors *s, const struct config
 }
 
 /* Reads one tensor and requires every number to be finite. */
-static enum status read_finite(real *out, const struct safetensors *s, const char *name, struct error *err)
+static enum status read_finite(real *out, struct safetensors *s, const struct safetensors_entry *e, struct error *err)
 {
-    const struct safetensors_entry *e = safetensors_find(s, name);
     const enum status status = safetensors_read(out, s, e, err);
     if (status != STATUS_OK)
         return status;
@@ -161,37 +156,36 @@ static enum status read_finite(real *out, const struct safetensors *s, const cha
             return fail(
                 err, STATUS_NONFINITE,
                 "%s: tensor '%s' holds %g at place %zu, a finite number was expected: use an earlier checkpoint",
-                s->path, name, (double)out[i], i);
+                s->path, e->name, (double)out[i], i);
     return STATUS_OK;
 }
 
-static enum status require_zeros(const struct safetensors *s, const struct params_tensor *p, struct error *err)
+static enum status require_zeros(struct safetensors *s, const struct safetensors_entry *e, struct error *err)
 {
-    const size_t n = count_of(p);
-    real *values = malloc(n * sizeof *values);
+    real *values = malloc(e->count * sizeof *values);
     if (!values)
-        return fail(err, STATUS_MEMORY, "tensor '%s' was refused memory", p->name);
-    enum status status = read_finite(values, s, p->name, err);
-    for (size_t i = 0; status == STATUS_OK && i < n; i++)
+        return fail(err, STATUS_MEMORY, "tensor '%s' was refused memory", e->name);
+    enum status status = read_finite(values, s, e, err);
+    for (size_t i = 0; status == STATUS_OK && i < e->count; i++)
         if (values[i] != 0)
             status = fail(err, STATUS_FORMAT,
                           "%s: tensor '%s' holds %g at place %zu, but nopeek.bias in config.json is false: 0 expected",
-                          s->path, p->name, (double)values[i], i);
+                          s->path, e->name, (double)values[i], i);
     free(values);
     return status;
 }
 
-static enum status require_tied(const struct gpt *g, const struct safetensors *s, struct error *err)
+static enum status require_tied(const struct gpt *g, struct safetensors *s, struct error *err)
 {
-    if (!g->config.tied || !safetensors_find(s, tied_head))
+    const struct safetensors_entry *e = safetensors_find(s, tied_head);
+    if (!g->config.tied || !e)
         return STATUS_OK;
     const struct params_tensor *p = params_find(&g->table, PARAMS_TOKEN_EMBEDDING, 0);
-    const size_t n = count_of(p);
-    real *values = malloc(n * sizeof *values);
+    real *values = malloc(e->count * sizeof *values);
     if (!values)
         return fail(err, STATUS_MEMORY, "tensor '%s' was refused memory", tied_head);
-    enum status status = read_finite(values, s, tied_head, err);
-    for (size_t i = 0; status == STATUS_OK && i < n; i++)
+    enum status status = read_finite(values, s, e, err);
+    for (size_t i = 0; status == STATUS_OK && i < e->count; i++)
         if (values[i] != g->params[p->offset + i])
             status = fail(err, STATUS_FORMAT,
                           "%s: tie_word_embeddings in config.json is true, but '%s' differs from '%s' at place %zu",
@@ -200,48 +194,83 @@ static enum status require_tied(const struct gpt *g, const struct safetensors *s
     return status;
 }
 
-enum status tensors_read_model(struct gpt *g, const struct safetensors *s, struct error *err)
+/* Where each tensor of the file goes, or NULL: the file is read in its own order, so that its hash is that of the bytes
+ * which are used. */
+struct destination {
+    const struct params_tensor *tensor;
+    char moment; /* 'm', 'v', or 0: a parameter */
+};
+
+static struct destination *make_destinations(const struct safetensors *s)
 {
-    for (size_t i = 0; i < g->table.count; i++) {
-        const struct params_tensor *p = &g->table.tensor[i];
-        const enum status status =
-            p->present ? read_finite(g->params + p->offset, s, p->name, err) : require_zeros(s, p, err);
-        if (status != STATUS_OK)
-            return status;
-    }
-    return require_tied(g, s, err);
+    return calloc(s->count + 1, sizeof(struct destination));
 }
 
-static enum status read_moment(real *values, char moment, const struct params_tensor *p, const struct safetensors *s,
-                               struct error *err)
+enum status tensors_read_model(struct gpt *g, struct safetensors *s, struct error *err)
 {
-    char name[MOMENT_NAME_SIZE];
-    moment_name(name, moment, p);
-    enum status status = check_shape(s, name, p, err);
-    if (status == STATUS_OK)
-        status = read_finite(values + p->offset, s, name, err);
-    for (size_t i = 0; status == STATUS_OK && moment == 'v' && i < count_of(p); i++)
-        if (values[p->offset + i] < 0)
+    struct destination *to = make_destinations(s);
+    if (!to)
+        return fail(err, STATUS_MEMORY, "the list of %zu tensors was refused memory", s->count);
+    for (size_t i = 0; i < g->table.count; i++)
+        to[safetensors_find(s, g->table.tensor[i].name) - s->entry].tensor = &g->table.tensor[i];
+    enum status status = STATUS_OK;
+    for (size_t i = 0; status == STATUS_OK && i < s->count; i++) {
+        const struct params_tensor *p = to[i].tensor;
+        if (!p)
+            status = safetensors_skip(s, &s->entry[i], err);
+        else if (p->present)
+            status = read_finite(g->params + p->offset, s, &s->entry[i], err);
+        else
+            status = require_zeros(s, &s->entry[i], err);
+    }
+    free(to);
+    return status == STATUS_OK ? require_tied(g, s, err) : status;
+}
+
+static enum status read_moment(real *values, const struct destination *to, struct safetensors *s,
+                               const struct safetensors_entry *e, struct error *err)
+{
+    assert(to->tensor); /* find_moments found as many as there are */
+    real *const out = values + to->tensor->offset;
+    enum status status = read_finite(out, s, e, err);
+    for (size_t i = 0; status == STATUS_OK && to->moment == 'v' && i < e->count; i++)
+        if (out[i] < 0)
             status = fail(err, STATUS_FORMAT, "%s: tensor '%s' holds %g at place %zu, a mean of squares was expected",
-                          s->path, name, (double)values[p->offset + i], i);
+                          s->path, e->name, (double)out[i], i);
     return status;
 }
 
-enum status tensors_read_moments(real *m, real *v, const struct params_table *t, const struct safetensors *s,
+/* Every moment of the table is there, in its shape. */
+static enum status find_moments(struct destination *to, const struct params_table *t, const struct safetensors *s,
+                                struct error *err)
+{
+    size_t found = 0;
+    for (size_t k = 0; k < 2; k++)
+        for (size_t i = 0; i < t->count; i++) {
+            if (!t->tensor[i].present)
+                continue;
+            char name[MOMENT_NAME_SIZE];
+            moment_name(name, "mv"[k], &t -> tensor[i]);
+            const enum status status = check_shape(s, name, &t->tensor[i], err);
+            if (status != STATUS_OK)
+                return status;
+            to[safetensors_find(s, name) - s->entry] = (struct destination){&t->tensor[i], "mv"[k]};
+            found++;
+        }
+    if (s->count != found)
+        return fail(err, STATUS_FORMAT, "%s: %zu tensors, %zu expected for this model", s->path, s->count, found);
+    return STATUS_OK;
+}
+
+enum status tensors_read_moments(real *m, real *v, const struct params_table *t, struct safetensors *s,
                                  struct error *err)
 {
-    size_t present = 0;
-    for (size_t i = 0; i < t->count; i++) {
-        if (!t->tensor[i].present)
-            continue;
-        present++;
-        enum status status = read_moment(m, 'm', &t->tensor[i], s, err);
-        if (status == STATUS_OK)
-            status = read_moment(v, 'v', &t->tensor[i], s, err);
-        if (status != STATUS_OK)
-            return status;
-    }
-    if (s->count != 2 * present)
-        return fail(err, STATUS_FORMAT, "%s: %zu tensors, %zu expected for this model", s->path, s->count, 2 * present);
-    return STATUS_OK;
+    struct destination *to = make_destinations(s);
+    if (!to)
+        return fail(err, STATUS_MEMORY, "the list of %zu tensors was refused memory", s->count);
+    enum status status = find_moments(to, t, s, err);
+    for (size_t i = 0; status == STATUS_OK && i < s->count; i++)
+        status = read_moment(to[i].moment == 'm' ? m : v, &to[i], s, &s->entry[i], err);
+    free(to);
+    return status;
 }

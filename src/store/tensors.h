@@ -24,14 +24,14 @@ enum status tensors_build_moments(uint8_t **bytes, size_t *size, const struct pa
  * buffers, the output matrix of a tied model). STATUS_FORMAT, STATUS_MEMORY. */
 enum status tensors_check_model(const struct safetensors *s, const struct config *c, struct error *err);
 
-/* Fills g->params from a file that tensors_check_model passed. STATUS_NONFINITE naming tensor and place;
- * STATUS_FORMAT for a type that holds no floats, a bias that must be zero and is not, an output matrix of a tied
- * model that is not its token embedding; STATUS_MEMORY. */
-enum status tensors_read_model(struct gpt *g, const struct safetensors *s, struct error *err);
+/* Fills g->params from a file that tensors_check_model passed, which is read in its own order (safetensors_hash).
+ * STATUS_NONFINITE naming tensor and place; STATUS_FORMAT for a type that holds no floats, a bias that must be zero and
+ * is not, an output matrix of a tied model that is not its token embedding; STATUS_MEMORY. */
+enum status tensors_read_model(struct gpt *g, struct safetensors *s, struct error *err);
 
-/* Fills m and v, each (t->size). STATUS_FORMAT for a tensor that lacks, is too many or of another shape, and for
- * a v below zero; STATUS_NONFINITE. */
-enum status tensors_read_moments(real *m, real *v, const struct params_table *t, const struct safetensors *s,
+/* Fills m and v, each (t->size), reading the file in its own order. STATUS_FORMAT for a tensor that lacks, is too many
+ * or of another shape, and for a v below zero; STATUS_NONFINITE. */
+enum status tensors_read_moments(real *m, real *v, const struct params_table *t, struct safetensors *s,
                                  struct error *err);
 
 #endif

@@ -432,6 +432,16 @@ static enum status loop(struct trainer *t, const struct learner *learner, size_t
     return STATUS_OK;
 }
 
+static void note_log_aside(const struct trainer *t)
+{
+    struct error line;
+    fail(&line, STATUS_OK,
+         "line %zu of " METRICS_FILE " is no record (%zu such lines): the log as it was is %s now, and its "
+         "sound records go on in " METRICS_FILE,
+         t->metrics.first_unsound, t->metrics.unsound, t->metrics.aside);
+    t->events.note(t->events.context, line.message);
+}
+
 enum status trainer_run(struct trainer *t, struct error *err)
 {
     const struct trainer_settings *s = &t->settings;
@@ -441,6 +451,8 @@ enum status trainer_run(struct trainer *t, struct error *err)
     t->seconds_before = t->state->seconds;
     t->saved = first;
     enum status status = metrics_open(&t->metrics, t->dir, t->resumed ? (long long)first : -1, err);
+    if (!status && t->metrics.aside)
+        note_log_aside(t);
     if (!status && !t->resumed)
         status = evaluate_now(t, &learner, false, err);
     if (!status && !t->resumed)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "support/scratch.h"
 
@@ -116,26 +117,69 @@ Test(metrics, starting_anew_empties_the_log)
     expect_log("");
 }
 
-Test(metrics, foreign_lines_are_named_and_nothing_is_changed)
+/* The log is a record of the run and not a part of it: damage in it costs no line that is sound, and not the run. */
+Test(metrics, a_damaged_log_is_kept_beside_and_its_sound_records_go_on)
 {
     const struct {
-        const char *text, *part;
+        const char *text, *kept;
+        size_t first, unsound;
     } cases[] = {
-        {"{\"step\":1}\n[2]\n", "line 2 is no JSON object"},
-        {"\n{\"step\":1}\n", "line 1 is no JSON object"},
-        {"{\"step\":1}\n{\"step\":2,\"step\":3}\n", "line 2"},
-        {"{\"step\":1}\n{\"step\":\"2\"}\n{\"step\":99}\n", "line 2 is a record whose \"step\""},
-        {"{\"step\":1.5}\n", "line 1"},
+        {"{\"step\":1}\n[2]\n{\"step\":3}\n", "{\"step\":1}\n{\"step\":3}\n", 2, 1},
+        {"\n{\"step\":1}\n\n", "{\"step\":1}\n", 1, 2},
+        {"{\"step\":1}\n{\"step\":2,\"step\":3}\n", "{\"step\":1}\n", 2, 1},
+        {"{\"step\":1}\n{\"step\":\"2\"}\n{\"step\":99}\n{\"st", "{\"step\":1}\n", 2, 1},
+        {"{\"step\":1.5}\n", "", 1, 1},
+        {"{\"step\":1}\n{\"a\":\"\xff\xfe\"}\n", "{\"step\":1}\n", 2, 1},
+        {"{\"a\":[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]}\n{\"step\":2}", "{\"step\":2}\n", 1, 1},
     };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct error err;
+        struct metrics m;
+        put_log(cases[i].text);
+        cr_assert_eq(metrics_open(&m, scratch_folder(), 10, &err), STATUS_OK, "%s: %s", cases[i].text, err.message);
+        cr_assert_not_null(m.aside, "%s", cases[i].text);
+        cr_assert(m.first_unsound == cases[i].first && m.unsound == cases[i].unsound, "line %zu, %zu lines of %s",
+                  m.first_unsound, m.unsound, cases[i].text);
+        char *old = scratch_read(m.aside, NULL);
+        cr_assert_str_eq(old, cases[i].text, "nothing is lost");
+        free(old);
+        cr_assert_eq(metrics_close(&m, &err), STATUS_OK);
+        expect_log(cases[i].kept);
+        open_close(10); /* sound now: nothing more is moved */
+        expect_log(cases[i].kept);
+        cr_assert_eq(scratch_count(scratch_folder()), i + 2, "one more .old each time");
+    }
+}
+
+Test(metrics, a_line_of_a_gigabyte_or_of_zero_bytes_costs_neither_memory_nor_the_run)
+{
     struct error err;
     struct metrics m;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        put_log(cases[i].text);
-        cr_assert_eq(metrics_open(&m, scratch_folder(), 10, &err), STATUS_FORMAT, "%s", cases[i].text);
-        cr_assert_not_null(strstr(err.message, cases[i].part), "%s", err.message);
-        cr_assert_null(m.file);
-        expect_log(cases[i].text);
-    }
+    put_log("{\"step\":1}\n");
+    cr_assert_eq(truncate(scratch_path("metrics.jsonl"), (off_t)1 << 30), 0, "a hole of that size takes no room");
+#ifndef NOPEEK_SANITIZED
+    const struct rlimit limit = {.rlim_cur = (rlim_t)768 << 20, .rlim_max = (rlim_t)768 << 20};
+    cr_assert_eq(setrlimit(RLIMIT_AS, &limit), 0);
+#endif
+    cr_assert_eq(metrics_open(&m, scratch_folder(), 10, &err), STATUS_OK, "%s", err.message);
+    cr_assert_null(m.aside, "a last line without its end is a crash's doing");
+    cr_assert_eq(metrics_close(&m, &err), STATUS_OK);
+    expect_log("{\"step\":1}\n");
+}
+
+Test(metrics, a_damaged_log_that_cannot_be_replaced_stays_in_its_place)
+{
+    struct error err;
+    struct metrics m;
+    const char *text = "{\"step\":1,\"loss\":0.5,\"lr\":0.001}\nx\n";
+    put_log(text);
+    const struct rlimit limit = {.rlim_cur = 15, .rlim_max = RLIM_INFINITY};
+    cr_assert_neq(signal(SIGXFSZ, SIG_IGN), SIG_ERR);
+    cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    cr_assert_eq(metrics_open(&m, scratch_folder(), 10, &err), STATUS_WRITE);
+    cr_assert(!m.file && !m.aside && !m.path);
+    expect_log(text);
+    cr_assert_eq(scratch_count(scratch_folder()), 1);
 }
 
 Test(metrics, line_that_does_not_fit_is_cut_off_again)

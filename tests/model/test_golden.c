@@ -59,7 +59,8 @@ static double *numbers(const struct golden *g, const char *prefix, const char *n
     cr_assert(e->type == SAFETENSORS_F64 && e->count == count, "%s: %s%s has %zu numbers, not %zu", g->name, prefix,
               name, e->count, count);
     double *x = malloc(count * sizeof *x);
-    memcpy(x, g->file.file.bytes + e->begin, count * sizeof *x);
+    struct error err;
+    cr_assert_eq(file_read(&g->file.file, x, count * sizeof *x, e->begin, &err), STATUS_OK, "%s", err.message);
     return x;
 }
 
@@ -70,7 +71,9 @@ static uint32_t *ids(const struct golden *g, const char *name, size_t count)
     uint32_t *x = malloc(count * sizeof *x);
     for (size_t i = 0; i < count; i++) {
         int64_t id;
-        memcpy(&id, g->file.file.bytes + e->begin + i * sizeof id, sizeof id);
+        struct error err;
+        cr_assert_eq(file_read(&g->file.file, &id, sizeof id, e->begin + i * sizeof id, &err), STATUS_OK, "%s",
+                     err.message);
         cr_assert(id >= 0 && (uint64_t)id < g->model.config.vocab_size);
         x[i] = (uint32_t)id;
     }
