@@ -38,12 +38,12 @@ static enum status prepare_directory(struct train_session *s, char **resumed, st
         s->trainer.dir = s->t->out;
         return run_create(s->t->out, s->t->force, err);
     }
-    *resumed = run_of_checkpoint(s->from.path);
-    if (!*resumed)
-        return fail(err, STATUS_MEMORY, "train: the run's name was refused memory");
+    enum status status = run_of_checkpoint(resumed, s->from.path, err);
+    if (status)
+        return status;
     s->trainer.dir = *resumed;
     size_t moved;
-    const enum status status = run_rewind(*resumed, s->state.step, s->state.best_step, &moved, err);
+    status = run_rewind(*resumed, s->state.step, s->state.best_step, &moved, err);
     if (!status && moved)
         terminal_note(&s->notes, "%zu later checkpoint%s moved aside (.old)", moved, moved == 1 ? " was" : "s were");
     return status;

@@ -28,8 +28,9 @@ enum status saved_open(struct saved *s, const char *run, struct error *err)
         return status;
     status = checkpoint_read(&s->checkpoint, folder, false, err);
     if (status == STATUS_OK) {
-        s->run = run_of_checkpoint(folder);
-        status = read_state(s, err);
+        status = run_of_checkpoint(&s->run, folder, err);
+        if (status == STATUS_OK)
+            status = read_state(s, err);
         if (status != STATUS_OK)
             saved_close(s);
     }

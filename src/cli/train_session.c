@@ -63,7 +63,10 @@ static enum status load_resumed(struct train_session *s, struct error *err)
                     "%s has no trainer_state.json: it cannot be resumed; start a new run from it "
                     "with --init-from",
                     s->from.path);
-    char *run = run_of_checkpoint(s->from.path);
+    char *run;
+    status = run_of_checkpoint(&run, s->from.path, err);
+    if (status)
+        return status;
     const bool in_run = run != NULL;
     free(run);
     if (!in_run)

@@ -239,12 +239,13 @@ static enum status check_state(const json_t *state, const char *path, const char
     char name[RUN_STEP_NAME_SIZE];
     run_step_name(name, (size_t)json_integer_value(step));
     /* A renamed step would be taken for another by everything that looks at names. */
-    char *run = run_of_checkpoint(folder);
-    const bool renamed = run && !ends_with(folder, name);
+    char *run;
+    enum status s = run_of_checkpoint(&run, folder, err);
+    if (run && !ends_with(folder, name))
+        s = fail(err, STATUS_FORMAT, "%s: this is step %lld, the folder's name says otherwise: call it %s", path,
+                 (long long)json_integer_value(step), name);
     free(run);
-    return renamed ? fail(err, STATUS_FORMAT, "%s: this is step %lld, the folder's name says otherwise: call it %s",
-                          path, (long long)json_integer_value(step), name)
-                   : STATUS_OK;
+    return s;
 }
 
 static enum status read_state(struct checkpoint *c, struct error *err)

@@ -12,6 +12,9 @@
 #define RUN_STEP_NAME_SIZE 32
 void run_step_name(char out[RUN_STEP_NAME_SIZE], size_t step);
 
+/* mkdir -p: a folder that is there will do. STATUS_USAGE for an empty name, STATUS_WRITE, STATUS_MEMORY. */
+enum status run_make_folder(const char *dir, struct error *err);
+
 /* Makes the directory (parents too) ready for a new run. One that already holds a run is refused with advice
  * (--resume, --force, another -o); with force its checkpoints, links and metrics are moved aside, into
  * DIR/old-1 (then old-2, ...). A directory that holds other things is kept as it is: only a run's own names are
@@ -22,11 +25,16 @@ enum status run_create(const char *dir, bool force, struct error *err);
 /* Resolves RUN to a checkpoint folder (*folder is allocated): a folder with config.json is itself the
  * checkpoint; in a run directory it is the highest complete step-NNNNNN (trainer_state.json and
  * model.safetensors present); links are not trusted to say which. RUN/latest and RUN/best themselves give
- * RUN/step-NNNNNN. STATUS_OPEN, STATUS_FORMAT (no checkpoint yet), STATUS_MEMORY. */
+ * RUN/step-NNNNNN; where they are links of a run that lead to anything but a complete step of it, by its bare name,
+ * they are refused. STATUS_OPEN, STATUS_FORMAT (no checkpoint yet), STATUS_MEMORY. */
 enum status run_find(char **folder, const char *run, struct error *err);
 
-/* Points latest, and best when best_step is not STATE_NO_STEP (state.h) and is there, at their steps. STATUS_WRITE,
- * STATUS_MEMORY. */
+/* The highest complete step below that of a checkpoint's folder in the same run, allocated. NULL when there is none,
+ * the folder's name is no step, or memory is refused. */
+char *run_step_before(const char *folder);
+
+/* Points latest, and best when best_step is not STATE_NO_STEP (state.h) and is there, at their steps. Files or folders
+ * of these names are moved aside (latest.old). STATUS_WRITE, STATUS_MEMORY. */
 enum status run_link(const char *dir, size_t latest_step, size_t best_step, struct error *err);
 
 /* Removes the oldest complete steps until `keep` remain (0 keeps all), never latest_step or best_step. STATUS_OPEN,
@@ -39,8 +47,8 @@ enum status run_prune(const char *dir, size_t keep, size_t latest_step, size_t b
  * save was killed before making are made here. STATUS_OPEN, STATUS_WRITE, STATUS_MEMORY. */
 enum status run_rewind(const char *dir, size_t step, size_t best_step, size_t *moved, struct error *err);
 
-/* "DIR/step-000500" of a checkpoint folder path gives the run directory DIR (allocated), or NULL when the
- * folder's name is no step, or memory is refused. */
-char *run_of_checkpoint(const char *folder);
+/* "DIR/step-000500" of a checkpoint folder path gives the run directory *run = DIR (allocated), NULL when the
+ * folder's name is no step. STATUS_MEMORY. */
+enum status run_of_checkpoint(char **run, const char *folder, struct error *err);
 
 #endif

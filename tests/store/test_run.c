@@ -131,10 +131,52 @@ Test(run, latest_by_its_own_path_is_the_step_it_points_to)
     cr_assert_eq(chdir(scratch_folder()), 0);
     expect_found(".", "./step-000020");
     expect_found("latest", "./step-000010");
-    dir = run_of_checkpoint("step-000010");
+    struct error err;
+    cr_assert_eq(run_of_checkpoint(&dir, "step-000010", &err), STATUS_OK);
     cr_assert_str_eq(dir, ".");
     free(dir);
     cr_assert_eq(chdir("/"), 0);
+}
+
+Test(run, a_link_that_leads_to_no_complete_step_of_the_run_is_refused_and_the_run_still_found)
+{
+    struct error err;
+    char *folder;
+    make_folder("run", NULL, NULL);
+    make_folder("other", NULL, NULL);
+    make_folder("run/step-000030", NULL, "model.safetensors"); /* half a checkpoint */
+    make_step("run/step-000010");
+    make_step("other/step-000010");
+    make_step("other/step-000020");
+    const char *const targets[] = {"step-000020",
+                                   "nowhere",
+                                   "../other/step-000020",
+                                   "../other/step-000010",
+                                   "./step-000010",
+                                   "best",
+                                   "latest",
+                                   "/",
+                                   "../run/step-000010",
+                                   ".",
+                                   "step-000030",
+                                   "metrics.jsonl",
+                                   "step-000010/",
+                                   "step-10",
+                                   "../other",
+                                   "/dev/zero",
+                                   scratch_path("run/step-000010")};
+    const char *const links[] = {"run/latest", "run/best"};
+    for (size_t i = 0; i < 2 * sizeof targets / sizeof targets[0]; i++) {
+        const char *link = scratch_path("%s", links[i % 2]);
+        cr_assert_eq(symlink(targets[i / 2], link), 0);
+        expect_failure(run_find(&folder, link, &err), STATUS_FORMAT, &err, "leads to no complete step of its run");
+        cr_assert_null(folder);
+        expect_found(scratch_path("run"), scratch_path("run/step-000010"));
+        cr_assert_eq(unlink(link), 0);
+    }
+    /* A link of that name elsewhere is a person's own. */
+    cr_assert_eq(symlink("run/step-000010", scratch_path("latest")), 0);
+    expect_found(scratch_path("latest"), scratch_path("latest"));
 }
 
 Test(run, linked_run_directory_is_a_run)
@@ -163,6 +205,68 @@ Test(run, links_follow_and_best_stays_when_it_is_not_given)
     expect_target("latest", "step-1000000");
     expect_target("best", "step-000250");
     cr_assert_eq(scratch_count(scratch_folder()), 3);
+}
+
+Test(run, what_is_called_like_a_link_and_is_none_is_moved_aside_and_kept)
+{
+    struct error err;
+    const char *dir = scratch_folder();
+    make_step("step-000100");
+    make_step("latest"); /* as a copy that follows links makes it */
+    scratch_write(scratch_path("best"), "somebody's", 10);
+    cr_assert_eq(run_link(dir, 100, 100, &err), STATUS_OK, "%s", err.message);
+    expect_target("latest", "step-000100");
+    expect_target("best", "step-000100");
+    cr_assert(scratch_exists(scratch_path("latest.old/model.safetensors")));
+    char *kept = scratch_read(scratch_path("best.old"), NULL);
+    cr_assert_str_eq(kept, "somebody's");
+    free(kept);
+    cr_assert_eq(run_link(dir, 100, 100, &err), STATUS_OK);
+    cr_assert_eq(scratch_count(dir), 5, "links that are links are replaced in place");
+}
+
+Test(run, rewind_mends_links_of_every_wrong_kind)
+{
+    struct error err;
+    size_t moved;
+    const char *dir = scratch_folder();
+    const char *const targets[] = {"nowhere", "/", "best", "latest", "../elsewhere/step-000100", "step-000050", "."};
+    make_step("step-000100");
+    make_folder("step-000050", "trainer_state.json", NULL);
+    for (size_t i = 0; i < sizeof targets / sizeof targets[0]; i++) {
+        cr_assert_eq(symlink(targets[i], scratch_path("latest")), 0);
+        cr_assert_eq(symlink(targets[i], scratch_path("best")), 0);
+        const size_t best = i % 2 ? 100 : NONE;
+        cr_assert_eq(run_rewind(dir, 100, best, &moved, &err), STATUS_OK, "%s: %s", targets[i], err.message);
+        cr_assert_eq(moved, 0);
+        expect_target("latest", "step-000100");
+        cr_assert_eq(scratch_exists(scratch_path("best")), best != NONE, "%s", targets[i]);
+        if (best != NONE) {
+            expect_target("best", "step-000100");
+            cr_assert_eq(unlink(scratch_path("best")), 0);
+        }
+        cr_assert_eq(unlink(scratch_path("latest")), 0);
+    }
+}
+
+Test(run, the_step_before_one_is_the_highest_complete_one_below_it)
+{
+    make_step("step-000100");
+    make_step("step-000200");
+    make_folder("step-000250", NULL, "model.safetensors");
+    make_step("step-000300");
+    const char *const cases[][2] = {
+        {"step-000300", "step-000200"}, {"step-000300/", "step-000200"}, {"step-000999", "step-000300"},
+        {"step-000200", "step-000100"}, {"step-000100", NULL},           {"latest", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char *before = run_step_before(scratch_path("%s", cases[i][0]));
+        if (cases[i][1])
+            cr_assert_str_eq(before, scratch_path("%s", cases[i][1]));
+        else
+            cr_assert_null(before);
+        free(before);
+    }
 }
 
 Test(run, best_is_never_pointed_at_a_step_that_is_gone)
@@ -331,7 +435,9 @@ Test(run, checkpoint_knows_its_run)
                                     {"run/step-000500.old", NULL},
                                     {"step-000000", "."}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        char *run = run_of_checkpoint(cases[i][0]);
+        struct error err;
+        char *run;
+        cr_assert_eq(run_of_checkpoint(&run, cases[i][0], &err), STATUS_OK);
         if (cases[i][1])
             cr_assert_str_eq(run, cases[i][1]);
         else
