@@ -8,6 +8,7 @@
 #include "io/lines.h"
 #include "io/metrics.h"
 #include "store/run.h"
+#include "store/run_read.h"
 
 static enum status read_state(struct saved *s, struct error *err)
 {
@@ -22,19 +23,14 @@ static enum status read_state(struct saved *s, struct error *err)
 enum status saved_open(struct saved *s, const char *run, struct error *err)
 {
     *s = (struct saved){0};
-    char *folder = NULL;
-    enum status status = run_find(&folder, run, err);
+    enum status status = run_read(&s->checkpoint, run, false, err);
     if (status != STATUS_OK)
         return status;
-    status = checkpoint_read(&s->checkpoint, folder, false, err);
-    if (status == STATUS_OK) {
-        status = run_of_checkpoint(&s->run, folder, err);
-        if (status == STATUS_OK)
-            status = read_state(s, err);
-        if (status != STATUS_OK)
-            saved_close(s);
-    }
-    free(folder);
+    status = run_of_checkpoint(&s->run, s->checkpoint.path, err);
+    if (status == STATUS_OK)
+        status = read_state(s, err);
+    if (status != STATUS_OK)
+        saved_close(s);
     return status;
 }
 
