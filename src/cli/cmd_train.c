@@ -15,6 +15,7 @@
 #include "cli/train_view.h"
 #include "io/tempdir.h"
 #include "store/run.h"
+#include "store/run_lock.h"
 #include "text/dataset.h"
 #include "train/evaluate.h"
 #include "train/trainer.h"
@@ -30,13 +31,22 @@ static void prepare_trainer(struct train_session *s, const struct trainer_settin
     s->trainer.events = train_view_events(&s->view);
 }
 
+/* Locked first: what another process saves in it is nobody's to move. */
+static enum status create_directory(struct train_session *s, struct error *err)
+{
+    enum status status = run_make_folder(s->t->out, err);
+    if (!status)
+        status = run_lock_take(&s->lock, s->t->out, err);
+    return status ? status : run_create(s->t->out, s->t->force, err);
+}
+
 /* The directory: new, or the resumed one with what an abandoned timeline left moved aside. */
 static enum status prepare_directory(struct train_session *s, char **resumed, struct error *err)
 {
     *resumed = NULL;
     if (!s->t->resume) {
         s->trainer.dir = s->t->out;
-        return run_create(s->t->out, s->t->force, err);
+        return create_directory(s, err);
     }
     enum status status = run_of_checkpoint(resumed, s->from.path, err);
     if (status)
@@ -195,6 +205,9 @@ static enum status train(struct train_session *s, struct error *err)
 {
     char *resumed;
     enum status status = prepare_directory(s, &resumed, err);
+    if (s->lock.refused_by_system)
+        terminal_note(&s->notes, "%s: no locks on its file system: see to it that no other process trains in it",
+                      s->trainer.dir);
     interrupt_catch();
     if (!status)
         status = trainer_run(&s->trainer, err);

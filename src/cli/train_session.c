@@ -8,6 +8,7 @@
 #include "base/team.h"
 #include "cli/reading.h"
 #include "store/run.h"
+#include "store/run_read.h"
 
 /* Settings that make a model and its data what they are: a resumed run cannot change them. */
 static const char *const FIXED[] = {"n_layer", "n_head",    "n_embd",     "block_size", "window",
@@ -50,12 +51,13 @@ static enum status load_resumed(struct train_session *s, struct error *err)
         return fail(err, STATUS_USAGE,
                     "--resume goes on in the same run: leave out -o, --init-from, --preset and "
                     "--force");
-    char *folder;
-    enum status status = run_find(&folder, s->t->resume, err);
-    if (status)
-        return status;
-    status = checkpoint_read(&s->from, folder, true, err);
-    free(folder);
+    /* Locked before it is read: what another process saved in between would be taken for an abandoned timeline. Who
+     * writes nothing there may look on. */
+    enum status status = STATUS_OK;
+    if (!s->t->dry_run && !s->t->verify_resume)
+        status = run_lock_resumed(&s->lock, s->t->resume, err);
+    if (!status)
+        status = run_read(&s->from, s->t->resume, true, err);
     if (status)
         return status;
     if (!s->from.state)
@@ -91,12 +93,7 @@ static enum status load_initial(struct train_session *s, struct error *err)
         if (options_given(s->options, INHERITED[i]))
             return fail(err, STATUS_USAGE, "--init-from brings its own sizes and vocabulary: leave out --%s",
                         INHERITED[i]);
-    char *folder;
-    enum status status = run_find(&folder, s->t->init_from, err);
-    if (status)
-        return status;
-    status = checkpoint_read(&s->from, folder, false, err);
-    free(folder);
+    const enum status status = run_read(&s->from, s->t->init_from, false, err);
     if (status)
         return status;
     /* Weights that saw the future stay marked, whatever mask they are trained with from now on. */
@@ -252,4 +249,5 @@ void train_session_free(struct train_session *s)
     state_free(&s->state);
     dataset_free(&s->data);
     checkpoint_free(&s->from);
+    run_lock_release(&s->lock);
 }

@@ -8,6 +8,7 @@
 #include "cli/train_options.h"
 #include "cli/train_view.h"
 #include "store/checkpoint.h"
+#include "store/run_lock.h"
 #include "store/state.h"
 #include "text/dataset.h"
 #include "train/trainer.h"
@@ -22,6 +23,7 @@ struct train_session {
     struct trainer trainer;
     struct train_view view;
     struct terminal notes;
+    struct run_lock lock; /* on the run directory, from before anything in it is moved to the end */
 };
 
 /* Reads what --resume or --init-from name and the text, settles every setting that was left open, and makes the
