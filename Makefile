@@ -41,10 +41,17 @@ $(error BUILD is "$(BUILD)": name one folder, without blanks)
 endif
 
 # Flags that are not a matter of taste. NaN, infinities and exact zeros carry meaning here, so whatever lets
-# a compiler assume them away is taken out of CFLAGS; assertions guard the kernels' preconditions in every build.
+# a compiler assume them away is taken out, wherever it was asked for, the linker's flags too: there the same words
+# bring start-up code that switches subnormal numbers off. What comes past this, base/real.h refuses to compile.
+# Assertions guard the kernels' preconditions in every build.
 FAST_MATH := -ffast-math -funsafe-math-optimizations -ffinite-math-only -fassociative-math -freciprocal-math \
-    -fno-signed-zeros -fcx-limited-range -ffp-model=fast
-override CFLAGS := $(filter-out $(FAST_MATH),$(patsubst -Ofast,-O3,$(CFLAGS)))
+    -fno-signed-zeros -fno-honor-nans -fno-honor-infinities -fapprox-func -fcx-limited-range -fcx-fortran-rules \
+    -fsingle-precision-constant -ffp-model=fast -ffp-model=aggressive -mdaz-ftz
+exact = $(filter-out $(FAST_MATH),$(patsubst -Ofast,-O3,$(1)))
+override CC := $(call exact,$(CC))
+override CFLAGS := $(call exact,$(CFLAGS))
+override CPPFLAGS := $(call exact,$(CPPFLAGS))
+override LDFLAGS := $(call exact,$(LDFLAGS))
 STD := -std=c11 -D_POSIX_C_SOURCE=200809L -fno-math-errno -fno-trapping-math -ffp-contract=off
 ifeq ($(shell uname -s 2>/dev/null),Darwin)
 STD += -D_DARWIN_C_SOURCE
@@ -107,7 +114,7 @@ say = $(if $(V),,@printf '%-4s %s\n' $(1) $@; )
 
 # Other people's headers are system headers: their warnings are theirs.
 system = $(patsubst -I%,-isystem%,$(1))
-COMPILE := $(CC) $(CFLAGS) $(STD) $(WARN) $(SANITIZE_FLAGS) -Isrc $(call system,$(LIB_CPPFLAGS)) $(CPPFLAGS) -UNDEBUG
+COMPILE := $(CC) $(CFLAGS) $(WARN) $(SANITIZE_FLAGS) -Isrc $(call system,$(LIB_CPPFLAGS)) $(CPPFLAGS) $(STD) -UNDEBUG
 LINK := $(CC) $(CFLAGS) $(SANITIZE_FLAGS) $(LDFLAGS)
 LIBS := $(LIB_LIBS) -lm -lpthread -ldl
 # Tests know where the program and the source tree are: whole paths, as C strings.
@@ -178,7 +185,7 @@ bench: $(PROGRAM)
 
 # --- lint ----------------------------------------------------------------------------------------
 
-LINT := lint-layers lint-plants lint-tree lint-headers lint-symbols lint-format lint-tidy lint-scripts
+LINT := lint-layers lint-plants lint-flags lint-tree lint-headers lint-symbols lint-format lint-tidy lint-scripts
 lint: $(LINT)
 	@echo "lint: clean"
 need_tool = $(if $(shell command -v $(1) 2>/dev/null),,$(error make lint needs $(1): on Debian and Ubuntu run scripts/setup.sh --lint))
@@ -187,6 +194,8 @@ lint-layers:
 	@sh scripts/check_layers.sh
 lint-plants:
 	@sh scripts/check_lint_plants.sh
+lint-flags:
+	@MAKE=$(call quote,$(MAKE)) CC=$(call quote,$(CC)) sh scripts/check_flags.sh
 lint-tree:
 	@sh scripts/check_tree.sh
 lint-headers: $(BUILD)/config.mk
@@ -226,7 +235,7 @@ help:
 	@echo "make demo       train on data/bank.txt, evaluate, write text"
 	@echo "make trap       train twins, one without its mask; draws data/trap.svg and $(BUILD)/trap.html"
 	@echo "make bench      speed and memory of training on this machine; BENCH='--threads 1' has options"
-	@echo "make lint       format, layers, headers, symbols, clang-tidy, shellcheck"
+	@echo "make lint       format, flags, layers, headers, symbols, clang-tidy, shellcheck"
 	@echo "make asan       all tests under AddressSanitizer and LeakSanitizer"
 	@echo "make ubsan      all tests under UndefinedBehaviorSanitizer"
 	@echo "make install    program, man page and completions to PREFIX (/usr/local), under DESTDIR for packagers"

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fpu.h"
 #include "cli/command.h"
 #include "cli/completion.h"
 #include "cli/compute.h"
@@ -118,6 +119,7 @@ static int help(int argc, char **argv)
 int main(int argc, char **argv)
 {
     occupy_standard_streams();
+    fpu_reset();
     /* A reader that goes away (`nopeek ... | head`) is an error of a write, not a blow that stops a save. */
     signal(SIGPIPE, SIG_IGN);
     /* Likewise a file that grows past the limit set for it (ulimit -f). */
