@@ -16,6 +16,8 @@ CFLAGS ?= -O3 -g
 CPPFLAGS ?=
 LDFLAGS ?=
 PKG_CONFIG ?= pkg-config
+# openblas, or none: matrix products in plain C, which are several times slower.
+BLAS ?= openblas
 PREFIX ?= /usr/local
 DESTDIR ?=
 # address or undefined: build with that sanitizer. `make asan` and `make ubsan` set it, in folders of their own.
@@ -99,7 +101,7 @@ absolute = $(if $(filter /%,$(1)),$(1),$(CURDIR)/$(1))
 ifneq ($(filter-out help clean,$(or $(MAKECMDGOALS),all)),)
 STOP := $(shell CC=$(call quote,$(CC)) FLAGS=$(call quote,$(STD)) CFLAGS=$(call quote,$(CFLAGS)) \
     SANITIZE=$(call quote,$(SANITIZE_FLAGS)) CPPFLAGS=$(call quote,$(CPPFLAGS)) LDFLAGS=$(call quote,$(LDFLAGS)) \
-    PKG_CONFIG=$(call quote,$(PKG_CONFIG)) sh scripts/configure.sh $(BUILD))
+    PKG_CONFIG=$(call quote,$(PKG_CONFIG)) BLAS=$(call quote,$(BLAS)) sh scripts/configure.sh $(BUILD))
 ifneq ($(STOP),)
 $(error $(STOP))
 endif
@@ -185,7 +187,7 @@ bench: $(PROGRAM)
 
 # --- lint ----------------------------------------------------------------------------------------
 
-LINT := lint-layers lint-plants lint-flags lint-tree lint-headers lint-symbols lint-format lint-tidy lint-scripts
+LINT := lint-layers lint-plants lint-flags lint-configure lint-tree lint-headers lint-symbols lint-format lint-tidy lint-scripts
 lint: $(LINT)
 	@echo "lint: clean"
 need_tool = $(if $(shell command -v $(1) 2>/dev/null),,$(error make lint needs $(1): on Debian and Ubuntu run scripts/setup.sh --lint))
@@ -196,6 +198,8 @@ lint-plants:
 	@sh scripts/check_lint_plants.sh
 lint-flags:
 	@MAKE=$(call quote,$(MAKE)) CC=$(call quote,$(CC)) sh scripts/check_flags.sh
+lint-configure:
+	@CC=$(call quote,$(CC)) sh scripts/check_configure.sh
 lint-tree:
 	@sh scripts/check_tree.sh
 lint-headers: $(BUILD)/config.mk
@@ -241,6 +245,7 @@ help:
 	@echo "make install    program, man page and completions to PREFIX (/usr/local), under DESTDIR for packagers"
 	@echo "make clean      remove $(BUILD)"
 	@echo "Set CC=clang, CFLAGS='-O2 -g', BUILD=folder to build otherwise."
+	@echo "BLAS=none does without OpenBLAS: matrix products in plain C, several times slower."
 	@echo "V=1 shows every command."
 
 -include $(patsubst %.o,%.d,$(sort $(CLI_OBJ) $(FLOAT_OBJ) $(DOUBLE_OBJ) $(FLOAT_TEST_OBJ) $(DOUBLE_TEST_OBJ)))

@@ -5,7 +5,7 @@
 # a second.
 #
 #     configure.sh BUILD      environment: CC FLAGS CFLAGS SANITIZE CPPFLAGS LDFLAGS (words of a command
-#                             line), PKG_CONFIG
+#                             line), PKG_CONFIG, BLAS (openblas or none)
 #
 # What stops the build is printed to stdout as one line, which make turns into its error message.
 
@@ -19,6 +19,7 @@ CFLAGS=${CFLAGS:-}
 SANITIZE=${SANITIZE:-}
 CPPFLAGS=${CPPFLAGS:-}
 LDFLAGS=${LDFLAGS:-}
+BLAS=${BLAS:-openblas}
 pkg_config=${PKG_CONFIG:-pkg-config}
 command -v "$pkg_config" >/dev/null 2>&1 || pkg_config=false
 
@@ -40,7 +41,7 @@ links() { # links SOURCE FLAGS...
 # Everything that the answers depend on, short of asking the compiler again.
 key() {
     $CC --version 2>&1 | head -n 1
-    echo "$CC | $FLAGS | $CFLAGS | $SANITIZE | $CPPFLAGS | $LDFLAGS | $pkg_config | $PATH"
+    echo "$CC | $FLAGS | $CFLAGS | $SANITIZE | $CPPFLAGS | $LDFLAGS | $pkg_config | $BLAS | $PATH"
     for package in openblas jansson libutf8proc libxxhash criterion; do
         $pkg_config --cflags --libs "$package" 2>/dev/null
     done
@@ -100,10 +101,19 @@ start() {
 }
 
 start
-library OpenBLAS openblas openblas libopenblas-dev -lopenblas \
-    '/usr/include/openblas /usr/local/include/openblas /opt/OpenBLAS/include' '
+case $BLAS in
+openblas)
+    library OpenBLAS openblas openblas libopenblas-dev -lopenblas \
+        '/usr/include/openblas /usr/local/include/openblas /opt/OpenBLAS/include' '
 #include <cblas.h>
 int main(void) { float x[1] = {1}, y[1] = {2}; return (int)cblas_sdot(1, x, 1, y, 1) - 2; }'
+    ;;
+none) cppflags=-DNOPEEK_PLAIN_GEMM ;;
+*)
+    echo "BLAS: found \"$BLAS\", expected openblas or none"
+    exit 0
+    ;;
+esac
 library jansson jansson jansson libjansson-dev -ljansson '' '
 #include <jansson.h>
 int main(void) { json_decref(json_object()); return 0; }'
@@ -114,7 +124,11 @@ library xxHash libxxhash xxhash libxxhash-dev -lxxhash '' '
 #include <xxhash.h>
 int main(void) { return XXH3_128bits("", 0).low64 == 0; }'
 if [ -n "$missing" ]; then
-    echo "not found: $missing; run scripts/setup.sh, which on Debian and Ubuntu installs$packages, and elsewhere names the packages"
+    hint="run scripts/setup.sh, which on Debian and Ubuntu installs$packages, and elsewhere names the packages"
+    case $missing in
+    OpenBLAS) hint="$hint; or do without it, several times slower: make BLAS=none" ;;
+    esac
+    echo "not found: $missing; $hint"
     exit 0
 fi
 lib_cppflags=$cppflags

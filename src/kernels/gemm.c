@@ -1,5 +1,31 @@
 #include "kernels/gemm.h"
 
+#ifdef NOPEEK_PLAIN_GEMM /* make BLAS=none */
+
+#include "kernels/gemm_plain.h"
+
+void gemm(enum gemm_transpose op_a, enum gemm_transpose op_b, size_t M, size_t N, size_t K, real alpha, const real *A,
+          size_t lda, const real *B, size_t ldb, real beta, real *C, size_t ldc)
+{
+    gemm_plain(op_a, op_b, M, N, K, alpha, A, lda, B, ldb, beta, C, ldc);
+}
+
+void gemm_setup(void)
+{
+}
+
+const char *gemm_library(void)
+{
+    return "plain C loops, slow, made with BLAS=none";
+}
+
+const char *gemm_threading(void)
+{
+    return "serial";
+}
+
+#else
+
 #include <assert.h>
 #include <cblas.h>
 #include <limits.h>
@@ -60,9 +86,11 @@ const char *gemm_threading(void)
     case OPENBLAS_OPENMP:
         return "OpenMP";
     default:
-        return "none";
+        return "serial";
     }
 #else
     return "unknown";
 #endif
 }
+
+#endif

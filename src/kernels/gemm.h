@@ -1,4 +1,5 @@
-/* Matrix products. Every one in nopeek goes through here, to OpenBLAS; nothing else includes cblas.h. */
+/* Matrix products. Every one in nopeek goes through here, to OpenBLAS, or to gemm_plain where it was built without;
+ * nothing else includes cblas.h. */
 #ifndef KERNELS_GEMM_H
 #define KERNELS_GEMM_H
 
@@ -23,7 +24,7 @@ void gemm_setup(void);
 /* What the products run on, for the start line: version, kernel and threading of the library. */
 const char *gemm_library(void);
 
-/* "pthreads", "OpenMP" or "none": how the library was built to make threads (it is kept from it). */
+/* "pthreads", "OpenMP" or "serial": how the library was built to make threads (it is kept from it). */
 const char *gemm_threading(void);
 
 #endif

@@ -157,7 +157,7 @@ Test(gemm, names_the_library)
     cr_assert(strlen(gemm_library()) > 0);
     const char *threading = gemm_threading();
     cr_assert(strcmp(threading, "pthreads") == 0 || strcmp(threading, "OpenMP") == 0 ||
-              strcmp(threading, "none") == 0 || strcmp(threading, "unknown") == 0);
+              strcmp(threading, "serial") == 0 || strcmp(threading, "unknown") == 0);
 }
 
 /* Many threads, each going round the same products from another start, comparing every bit with what one call
