@@ -113,7 +113,7 @@ static void row_gradient(struct worked_rule *r, const struct worked *w)
     real mean = 0;
     for (size_t j = 0; j < T; j++) {
         r->dweights[j] = 0;
-        for (size_t c = 0; c < d_v && weights[j] != 0; c++)
+        for (size_t c = 0; c < d_v && j < r->seen; c++)
             r->dweights[j] += w->v[j * d_v + c];
         mean += weights[j] * r->dweights[j];
     }
@@ -128,6 +128,7 @@ static void follow_rule(struct worked *w, struct worked_rule *r, const struct pa
     const struct attention_shape one = shape_of(in, b->hs, 1, &rule), s = shape_of(in, b->hs, w->scale, &rule);
     const struct attention_rows rows = {b->lse, r->entropy, b->max_score};
     const struct attention_kept kept = {b->max, b->share};
+    r->seen = attention_shape_keys(rule, 0, T, T, in->query).end;
     attention_ref_forward(&lane_alone, b->textbook_y, NULL, r->undivided, b->q, b->k, b->v, &one, NULL, b->textbook);
     attention_ref_forward(&lane_alone, b->textbook_y, NULL, r->weights, b->q, b->k, b->v, &s, NULL, b->textbook);
     attention_forward(&lane_alone, b->y, &rows, &kept, b->q, b->k, b->v, &s, NULL, b->tiled);

@@ -29,6 +29,7 @@ struct worked_input {
 
 /* What follows under one rule. */
 struct worked_rule {
+    size_t seen;           /* words that the query's row sees: the first so many */
     real *weights;         /* (T,T); exactly 0 where nothing is seen */
     real *undivided;       /* (T,T): the same without the division by sqrt(d_k) */
     real *y;               /* (T,d_v) */

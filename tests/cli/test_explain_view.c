@@ -1,0 +1,67 @@
+#define _POSIX_C_SOURCE 200809L
+#include "cli/explain_view.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/explain_file.h"
+
+static struct error err;
+
+static char *page_of(const char *look_at)
+{
+    struct explain_file f;
+    struct worked w;
+    char *text = NULL;
+    size_t size = 0;
+    cr_assert_eq(explain_file_read(&f, NULL, look_at, &err), STATUS_OK, "%s", err.message);
+    cr_assert_eq(worked_make(&w, &f.in, &err), STATUS_OK, "%s", err.message);
+    FILE *out = open_memstream(&text, &size);
+    explain_view_print(out, &w, f.word);
+    cr_assert_eq(fclose(out), 0);
+    worked_free(&w);
+    explain_file_free(&f);
+    return text;
+}
+
+static void expect(const char *text, const char *words)
+{
+    cr_assert(strstr(text, words), "\"%s\" is not in\n%s", words, text);
+}
+
+Test(explain_view, shows_the_numbers_of_the_example)
+{
+    char *text = page_of(NULL);
+    expect(text, "    bank   [ 1 3 ]\n");
+    expect(text, "  The    1*1 + 3*1 = 4, scaled 2.83\n  bank   1*2 + 3*0 = 2, scaled 1.41\n  river  1*4 + 3*2 = 10, "
+                 "scaled 7.07\n");
+    expect(text, "  The      1.4 %   (0.2 % if scores were not divided)\n");
+    expect(text, "  bank     0.3 %");
+    expect(text, "  river   98.2 %   (99.7 % if scores were not divided)\n");
+    expect(text, "  = [ 1.98 1.97 ], what \"bank\" knows now\n");
+    expect(text, "  river    -     not seen: exactly 0\n");
+    expect(text, "  dW_Q   = [       0       0 ]\n           [  0.1112 -0.1112 ]\n");
+    expect(text, "  bank     0.804  0.196      -\n");
+    free(text);
+}
+
+Test(explain_view, fits_a_terminal_of_84_columns)
+{
+    static const char *const words[] = {"The", "bank", "river"};
+    for (size_t i = 0; i < 3; i++) {
+        char *text = page_of(words[i]);
+        for (const char *line = text; *line != '\0'; line += strcspn(line, "\n") + 1)
+            cr_assert_leq(strcspn(line, "\n"), 84u, "%.*s", (int)strcspn(line, "\n"), line);
+        free(text);
+    }
+}
+
+/* The first word sees itself alone under the mask. */
+Test(explain_view, a_word_that_sees_only_itself_has_no_entropy_to_speak_of)
+{
+    char *text = page_of("The");
+    expect(text, "  The    100.0 %");
+    expect(text, "  = [ 1 0 ], what \"The\" knows now\n\n   Backward");
+    free(text);
+}
