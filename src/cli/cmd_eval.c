@@ -117,14 +117,17 @@ static enum status open_text(struct job *j, const struct options *options, struc
     return s;
 }
 
-/* Whether symbol i of the text begins a character: always, but for UTF-8 taken as bytes. */
+/* Characters that were predicted: of UTF-8 taken as bytes, those bytes that begin one; of bare ids, none. */
 static size_t count_characters(const struct job *j)
 {
-    if (j->saved.checkpoint.tokenizer.kind == TOKENIZER_CHARS)
-        return j->result.tokens;
+    const struct tokenizer *t = &j->saved.checkpoint.tokenizer;
+    if (t->kind != TOKENIZER_BYTES)
+        return t->kind == TOKENIZER_CHARS ? j->result.tokens : 0;
     size_t n = 0;
-    for (size_t i = j->begin + 1; i < j->end; i++)
-        n += (dataset_id(&j->data, i) & 0xC0u) != 0x80u;
+    for (size_t i = j->begin + 1; i < j->end; i++) {
+        const uint32_t id = dataset_id(&j->data, i), byte = t->symbol ? t->symbol[id] : id;
+        n += (byte & 0xC0u) != 0x80u;
+    }
     return n;
 }
 
@@ -184,9 +187,12 @@ static bool next_range(struct range *r, const struct job *j)
 static void print_text(const struct job *j)
 {
     char tokens[HUMAN_SIZE], text[HUMAN_SIZE];
-    const bool bytes = j->saved.checkpoint.tokenizer.kind == TOKENIZER_BYTES;
-    printf("loss        %.4f nats per %s\n", j->result.loss, bytes ? "byte" : "character");
-    printf("bits/char   %.4f\n", j->bits_per_char);
+    const enum tokenizer_kind kind = j->saved.checkpoint.tokenizer.kind;
+    printf("loss        %.4f nats per %s\n", j->result.loss, tokenizer_unit(kind));
+    if (kind == TOKENIZER_IDS)
+        printf("bits/id     %.4f\n", j->result.loss / log(2));
+    else
+        printf("bits/char   %.4f\n", j->bits_per_char);
     printf("perplexity  %.4f\n", exp(j->result.loss));
     printf("predicted   %s of %s symbols (part: %s)\n", human_count(tokens, j->result.tokens),
            human_count(text, j->data.count), parts[j->settings->part]);

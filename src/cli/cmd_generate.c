@@ -12,6 +12,7 @@
 #include "cli/stream.h"
 #include "model/decode.h"
 #include "model/sample.h"
+#include "text/numerals.h"
 #include "train/sample_text.h"
 
 struct settings {
@@ -26,8 +27,10 @@ static const struct option_spec options_table[] = {
      .type = OPTION_STRING,
      .offset = offsetof(struct settings, prompt),
      .metavar = "TEXT",
-     .help = "what the text begins with; it is written first. An empty one starts after a line end or, where the "
-             "vocabulary has none, at a symbol drawn at random"},
+     .help =
+         "what the text begins with; it is written first. An empty one starts after a line end or, where the "
+         "vocabulary has none, at a symbol drawn at random. Where the vocabulary is bare ids, text is such numbers: "
+         "'12 7 3'"},
     {.name = "prompt-file",
      .type = OPTION_PATH,
      .offset = offsetof(struct settings, prompt_file),
@@ -156,18 +159,45 @@ static enum status read_prompt(struct prompt *p, const struct settings *s, struc
     return status;
 }
 
-static enum status check_stop(const char *stop, const struct tokenizer *t, struct error *err)
+/* Bare ids as they are written: each with a blank before it. NULL when memory is refused. */
+static char *spell_ids(const struct tokenizer *t, const uint32_t *ids, size_t n)
 {
+    char *text = calloc(n * (TOKENIZER_SYMBOL_SIZE + 1) + 1, 1), *at = text;
+    for (size_t i = 0; text && i < n; i++) {
+        uint8_t symbol[TOKENIZER_SYMBOL_SIZE];
+        const size_t length = tokenizer_decode(t, ids[i], symbol);
+        *at++ = ' ';
+        memcpy(at, symbol, length);
+        at += length;
+    }
+    return text;
+}
+
+/* *written, to be freed, is the stop string as the text will have it; NULL for none. */
+static enum status read_stop(char **written, const char *stop, const struct tokenizer *t, struct error *err)
+{
+    *written = NULL;
     if (!stop)
         return STATUS_OK;
-    if (stop[0] == '\0')
-        return fail(err, STATUS_USAGE, "--stop: found \"\", expected at least one character");
     /* What the model cannot write would never stop it. */
     uint32_t *ids = NULL;
     size_t n;
     const enum status s = tokenizer_encode(t, &ids, &n, (const uint8_t *)stop, strlen(stop), "--stop", err);
+    if (s != STATUS_OK)
+        return s;
+    if (n > 0)
+        *written = t->kind == TOKENIZER_IDS ? spell_ids(t, ids, n) : strdup(stop);
     free(ids);
-    return s;
+    if (n == 0)
+        return fail(err, STATUS_USAGE, "--stop: found \"%s\", expected at least one %s", stop, tokenizer_unit(t->kind));
+    return *written ? STATUS_OK : fail(err, STATUS_MEMORY, "out of memory");
+}
+
+/* The blank before a number is its own, as the stop string's are; white space at the prompt's end would double it. */
+static void trim_prompt(struct prompt *p)
+{
+    while (p->size > 0 && numerals_is_space((uint8_t)p->bytes[p->size - 1]))
+        p->size--;
 }
 
 /* Texts that are computed at once, at most: more would need more memory and gain no speed. */
@@ -180,7 +210,7 @@ struct text {
     FILE *file; /* NULL: standard output */
     char *bytes;
     size_t size;
-    bool ended;
+    bool begun, ended; /* begun: something stands before the next symbol */
 };
 
 /* Everything the loop works with. */
@@ -188,6 +218,8 @@ struct writer {
     const struct settings *settings;
     const struct tokenizer *tokenizer;
     const struct prompt *prompt;
+    const char *stop; /* as the text has it, or NULL */
+    struct sample_options sample;
     struct decode decode;
     struct sample_scratch scratch;
     size_t V;
@@ -207,8 +239,10 @@ static void end_text(struct text *t)
 static void write_symbol(struct writer *w, size_t row)
 {
     struct text *t = &w->text[w->row_text[row]];
-    uint8_t bytes[4];
-    t->ended = stream_put(&t->stream, bytes, tokenizer_decode(w->tokenizer, w->next[row], bytes));
+    uint8_t bytes[1 + TOKENIZER_SYMBOL_SIZE] = " ";
+    const size_t blank = w->tokenizer->kind == TOKENIZER_IDS && t->begun;
+    t->ended = stream_put(&t->stream, bytes + !blank, blank + tokenizer_decode(w->tokenizer, w->next[row], bytes + 1));
+    t->begun = true;
 }
 
 /* Takes the texts that have ended out of the batch. The last row takes the place of one that goes. */
@@ -256,10 +290,10 @@ static const real *begin(struct writer *w, size_t *stride, size_t *written)
     *written = 0;
     if (p->count > 0 || s->n == 0)
         return logits;
-    uint8_t bytes[4];
     for (size_t row = 0; row < w->rows; row++)
         w->next[row] = sample_text_start(w->tokenizer, s->sample.seed, (uint32_t)(w->first + row));
-    const bool line_end = tokenizer_decode(w->tokenizer, w->next[0], bytes) == 1 && bytes[0] == '\n';
+    uint32_t id;
+    const bool line_end = w->tokenizer->kind != TOKENIZER_IDS && tokenizer_find(w->tokenizer, '\n', &id);
     for (size_t row = 0; row < w->rows && !line_end; row++)
         write_symbol(w, row); /* a drawn symbol is the text's first */
     drop_ended(w);
@@ -277,7 +311,7 @@ static enum status write_texts(struct writer *w, struct error *err)
     for (; written < s->n && w->rows > 0; written++) {
         for (size_t row = 0; row < w->rows; row++) {
             const uint32_t sample = (uint32_t)(w->first + w->row_text[row]);
-            const enum status status = sample_choose(&w->next[row], logits + row * stride, w->V, &s->sample, sample,
+            const enum status status = sample_choose(&w->next[row], logits + row * stride, w->V, &w->sample, sample,
                                                      (uint32_t)written, &w->scratch, err);
             if (status != STATUS_OK)
                 return status;
@@ -308,7 +342,10 @@ static enum status open_text(struct writer *w, size_t k, struct error *err)
     FILE *out = t->file ? t->file : stdout;
     fwrite(w->prompt->bytes, 1, w->prompt->size, out);
     fflush(out);
-    return stream_open(&t->stream, out, w->settings->stop, err);
+    t->begun = w->prompt->size > 0;
+    const enum status s = stream_open(&t->stream, out, w->stop, err);
+    t->stream.whole = w->tokenizer->kind == TOKENIZER_IDS;
+    return s;
 }
 
 static void close_text(struct text *t)
@@ -358,11 +395,29 @@ static enum status generate(struct writer *w, const struct gpt *model, struct er
         for (size_t first = 0; first < samples && s == STATUS_OK; first += TOGETHER)
             s = write_group(w, first, err);
         decode_free(&w->decode);
-        if (samples == 1 && isatty(STDOUT_FILENO))
+        if (samples == 1 && (w->tokenizer->kind == TOKENIZER_IDS || isatty(STDOUT_FILENO)))
             putchar('\n');
     }
     arena_free(&arena);
     return s;
+}
+
+static enum status with_prompt(struct writer *w, const struct saved *saved, struct error *err)
+{
+    const struct tokenizer *t = w->tokenizer;
+    bool *silent;
+    const enum status s = tokenizer_silent(&silent, t, err);
+    if (s != STATUS_OK)
+        return s;
+    w->sample = w->settings->sample;
+    w->sample.never = silent;
+    saved_warn(saved);
+    if (silent)
+        fprintf(stderr, "note: %zu of the %zu ids stand for nothing, and are never drawn\n",
+                t->size - tokenizer_count(t), t->size);
+    const enum status status = generate(w, &saved->checkpoint.model, err);
+    free(silent);
+    return status;
 }
 
 static enum status with_model(struct prompt *p, const struct settings *settings, const struct saved *saved,
@@ -371,18 +426,25 @@ static enum status with_model(struct prompt *p, const struct settings *settings,
     struct writer w = {.settings = settings, .tokenizer = &saved->checkpoint.tokenizer, .prompt = p};
     w.V = w.tokenizer->size;
     enum status s = sample_check(&settings->sample, err);
-    if (s == STATUS_OK)
-        s = check_stop(settings->stop, w.tokenizer, err);
-    uint32_t *ids = NULL;
-    size_t count = 0;
-    if (s == STATUS_OK)
-        s = tokenizer_encode(w.tokenizer, &ids, &count, (const uint8_t *)p->bytes, p->size, p->name, err);
     if (s != STATUS_OK)
         return s;
-    p->ids = ids;
-    p->count = count;
-    saved_warn(saved);
-    return generate(&w, &saved->checkpoint.model, err);
+    char *stop;
+    s = read_stop(&stop, settings->stop, w.tokenizer, err);
+    if (s != STATUS_OK)
+        return s;
+    w.stop = stop;
+    if (w.tokenizer->kind == TOKENIZER_IDS)
+        trim_prompt(p);
+    uint32_t *ids = NULL;
+    size_t count = 0;
+    s = tokenizer_encode(w.tokenizer, &ids, &count, (const uint8_t *)p->bytes, p->size, p->name, err);
+    if (s == STATUS_OK) {
+        p->ids = ids;
+        p->count = count;
+        s = with_prompt(&w, saved, err);
+    }
+    free(stop);
+    return s;
 }
 
 static enum status run(struct options *options, void *settings, struct error *err)

@@ -80,8 +80,11 @@ static void print_model(const struct saved *s)
     printf("            %s biases, %s output matrix, dropout %g\n", c->bias ? "with" : "without",
            c->tied ? "tied" : "separate", c->dropout);
     printf("parameters  %s\n", human_count(size, g->table.size));
-    printf("vocabulary  %zu %s\n", c->vocab_size,
-           s->checkpoint.tokenizer.kind == TOKENIZER_BYTES ? "bytes" : "characters");
+    const struct tokenizer *t = &s->checkpoint.tokenizer;
+    printf("vocabulary  %zu %s", tokenizer_count(t), tokenizer_units(t->kind));
+    if (tokenizer_count(t) < c->vocab_size)
+        printf(", and %zu ids that stand for nothing", c->vocab_size - tokenizer_count(t));
+    putchar('\n');
 }
 
 static void print_text(const struct state *state)
@@ -170,7 +173,7 @@ static enum status print_json(const struct saved *s, json_t *step_record, const 
                           "block_size", (json_int_t)c->block_size, "window", (json_int_t)c->window, "vocab_size",
                           (json_int_t)c->vocab_size, "bias", c->bias, "tied", c->tied, "dropout", c->dropout,
                           "parameters", (json_int_t)g->table.size, "tokens",
-                          s->checkpoint.tokenizer.kind == TOKENIZER_BYTES ? "byte" : "char", "leak", saved_leaky(s));
+                          tokenizer_option(s->checkpoint.tokenizer.kind), "leak", saved_leaky(s));
     if (!o)
         return fail(err, STATUS_MEMORY, "info: out of memory");
     add_training(o, s, step_record, eval_record);

@@ -8,8 +8,8 @@ enum status stream_open(struct stream *s, FILE *out, const char *stop, struct er
 {
     assert(!stop || stop[0] != '\0');
     *s = (struct stream){.out = out, .stop = stop, .stop_length = stop ? strlen(stop) : 0};
-    /* Held at most: a stop string less one byte, or an incomplete character of three; then four bytes come. */
-    s->room = s->stop_length + 3 + 4;
+    /* Held at most: a stop string less one byte, or an incomplete character of three; then more bytes come. */
+    s->room = s->stop_length + 3 + STREAM_MOST;
     s->held = malloc(s->room);
     return s->held ? STATUS_OK : fail(err, STATUS_MEMORY, "out of memory");
 }
@@ -57,10 +57,11 @@ static size_t begun_character(const char *bytes, size_t n)
 
 bool stream_put(struct stream *s, const void *bytes, size_t n)
 {
-    assert(n >= 1 && n <= 4 && s->count + n <= s->room);
+    assert(n >= 1 && n <= STREAM_MOST && s->count + n <= s->room);
     memcpy(s->held + s->count, bytes, n);
     s->count += n;
-    for (size_t at = 0; s->stop && at + s->stop_length <= s->count; at++)
+    const size_t first = s->stop && s->whole && s->count > s->stop_length ? s->count - s->stop_length : 0;
+    for (size_t at = first; s->stop && at + s->stop_length <= s->count; at++)
         if (memcmp(s->held + at, s->stop, s->stop_length) == 0) {
             release(s, at);
             s->count = 0;

@@ -15,13 +15,16 @@ struct stream {
     size_t stop_length;
     char *held; /* bytes that have not left yet */
     size_t count, room;
+    bool whole; /* for the caller to set: the stop string counts only where it ends with what is put */
 };
+
+#define STREAM_MOST 11 /* bytes that may be put at once */
 
 /* stop is NULL or not empty (asserted), and must outlive s. STATUS_MEMORY. */
 enum status stream_open(struct stream *s, FILE *out, const char *stop, struct error *err);
 
-/* Takes 1 .. 4 bytes (asserted). True when they complete the stop string: what stands before it has left, it and
- * what follows never does. Each whole character is flushed. */
+/* Takes 1 .. STREAM_MOST bytes (asserted). True when they complete the stop string: what stands before it has left, it
+ * and what follows never does. Each whole character is flushed. */
 bool stream_put(struct stream *s, const void *bytes, size_t n);
 
 /* The text ends here: lets out what is held, an incomplete character too. */

@@ -9,7 +9,7 @@
 
 static const char *const preset_names[] = {"none", "nano-cpu", "nano", NULL};
 static const char *const mask_names[] = {"causal", "none", NULL};
-static const char *const token_names[] = {"char", "byte", NULL};
+static const char *const token_names[] = {"char", "byte", "ids", NULL};
 
 /* clang-format off */
 const struct option_spec train_options_table[] = {
@@ -64,7 +64,8 @@ const struct option_spec train_options_table[] = {
     OPTION_SECTION("Text"),
     {.name = "tokens", .type = OPTION_CHOICE, FIELD(tokens), .metavar = "KIND", .fallback = "char",
      .choices = token_names, .saved = "tokens",
-     .help = "a symbol is a Unicode character, or a byte (256 of them, any file)"},
+     .help = "a symbol is a Unicode character, or a byte (256 of them, any file), or TEXT is bare ids: whole numbers "
+             "from 0, separated by white space; there are as many symbols as the largest id says, and one more"},
     {.name = "val-split", .type = OPTION_NUMBER, FIELD(val_split), .metavar = "SHARE", .fallback = "0.1",
      .range = OPTION_FROM_BELOW(0, 1), .saved = "val_split",
      .help = "share of the text, at its end, kept for validation"},

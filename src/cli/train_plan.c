@@ -30,10 +30,10 @@ enum status train_plan_show(struct train_session *s, const struct trainer_settin
     if (status)
         return status;
     const size_t windows = settings->grad_accum * settings->batch_size;
-    const char *unit = s->from.tokenizer.kind == TOKENIZER_BYTES ? "bytes" : "characters";
+    const char *unit = tokenizer_units(s->from.tokenizer.kind);
     terminal_entry(&s->notes, "text     ", "%s %s, %zu distinct; %s to train on, %s to validate",
-                   human_count(a, s->data.count), unit, c->vocab_size, human_count(b, s->data.train),
-                   human_count(d, s->data.count - s->data.train));
+                   human_count(a, s->data.count), unit, tokenizer_count(&s->from.tokenizer),
+                   human_count(b, s->data.train), human_count(d, s->data.count - s->data.train));
     if (s->data.crlf || s->data.lone_cr)
         terminal_entry(&s->notes, "         ", "line ends: %s CRLF, %s lone CR, %s LF, kept as they are",
                        human_count(a, s->data.crlf), human_count(b, s->data.lone_cr), human_count(d, s->data.lf));

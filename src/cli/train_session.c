@@ -141,7 +141,8 @@ static enum status load_resumed_text(struct train_session *s, struct error *err)
         return fail_within(err, status, "the text of %s (if it has moved: nopeek train --resume %s TEXT)", run, run);
     if (!status && strcmp(s->data.hash, s->state.text_hash) == 0)
         return named ? state_set_text(&s->state, paths, n, err) : STATUS_OK;
-    if (named && !reads_input(paths, n))
+    /* A vocabulary from elsewhere may well have more than this text. */
+    if (named && !reads_input(paths, n) && s->from.tokenizer.kind == TOKENIZER_CHARS && !s->from.tokenizer.order)
         status = compare_characters(s, paths, n, err);
     if (status)
         return status;

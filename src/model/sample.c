@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdbool.h>
 
 #include "base/rng.h"
 
@@ -114,13 +113,17 @@ enum status sample_choose(uint32_t *id, const real *logits, size_t V, const stru
 {
     assert(V > 0 && V <= UINT32_MAX);
     assert(temperature_ok(o->temperature) && share_ok(o->top_p) && share_ok(o->min_p));
+    const bool *never = o->never;
     uint32_t best = 0;
+    while (never && best + 1 < V && never[best])
+        best++;
+    assert(!never || !never[best]);
     for (size_t i = 0; i < V; i++) {
         if (!isfinite(logits[i]))
             return fail(err, STATUS_NONFINITE,
                         "the logit of symbol %zu is %g at symbol %lu of the text: the model's weights are damaged", i,
                         (double)logits[i], (unsigned long)position);
-        if (logits[i] > logits[best])
+        if (logits[i] > logits[best] && !(never && never[i]))
             best = (uint32_t)i;
     }
     if (o->temperature < SAMPLE_COLDEST) {
@@ -130,7 +133,7 @@ enum status sample_choose(uint32_t *id, const real *logits, size_t V, const stru
 
     double *weight = scratch->weight;
     for (size_t i = 0; i < V; i++)
-        weight[i] = exp(((double)logits[i] - (double)logits[best]) / o->temperature);
+        weight[i] = never && never[i] ? 0 : exp(((double)logits[i] - (double)logits[best]) / o->temperature);
 
     const bool whole = (o->top_k == 0 || o->top_k >= V) && o->top_p >= 1 && o->min_p <= 0;
     const uint32_t last = whole ? best : last_kept(weight, scratch->order, V, o, best);

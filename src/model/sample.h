@@ -11,6 +11,7 @@
 #ifndef MODEL_SAMPLE_H
 #define MODEL_SAMPLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,8 @@ struct sample_options {
     double top_p;       /* 0 .. 1; 1 is off, 0 keeps the heaviest symbol only */
     double min_p;       /* 0 .. 1; 0 is off */
     uint64_t seed;
+    const bool *never; /* (V) ids that are not drawn, as if the model gave them no weight at all; NULL: none. At least
+                          one id is left */
 };
 
 /* Colder than this, a draw could only toss a coin between logits that are equal to the last bit: it is taken

@@ -33,8 +33,7 @@ uint32_t dataset_id(const struct dataset *d, size_t i)
 static enum status read_piece(struct reader *r, size_t *done, struct utf8_count *count, const struct source *s,
                               const uint8_t *bytes, size_t n, struct error *err)
 {
-    const bool cuts = r->encoder.tokenizer->kind != TOKENIZER_BYTES && !s->ended;
-    const size_t stop = cuts ? n - 3 : n;
+    const size_t stop = s->ended ? n : n - encoder_overlap(&r->encoder);
     const enum status status = encoder_add(&r->encoder, done, bytes, n, stop, s->name, err);
     if (status != STATUS_OK)
         return status;

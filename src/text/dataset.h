@@ -44,8 +44,8 @@ struct dataset_watch {
 
 /* Reads one or more files (joined in order; "-" is standard input), each once and in pieces: what is held of them is
  * their ids.
- *   tokenizer  made from the whole text when it comes with size 0 (its kind set); otherwise used as it
- *              is, and a character that it lacks is an error
+ *   tokenizer  made from the whole text when it comes with size 0 (its kind set; bare ids: V is one more than the
+ *              largest); otherwise used as it is, and a symbol that it lacks is an error
  *   val_split  in [0,1)
  * STATUS_OPEN, STATUS_READ: path and reason (a directory is named as one, a file that changes meanwhile as such).
  * STATUS_FORMAT: empty text, invalid UTF-8 or unknown character, with file and offset. STATUS_RANGE: more than 2^40

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/memory.h"
+#include "text/numerals.h"
 
 /* The array grows by half of itself, within these bounds, in bytes. A large block is not copied as it grows: the
  * system moves its pages. */
@@ -14,22 +15,32 @@
 /* Below this much it is not asked whether the memory is there. */
 #define WORTH_ASKING ((size_t)16 << 20)
 
+static unsigned width_for(size_t V)
+{
+    return V <= (size_t)1 << 8 ? 1 : V <= (size_t)1 << 16 ? 2 : 4;
+}
+
+/* Where the vocabulary has each code point, or byte. Bytes that are their own ids need no table, and numbers none. */
+static enum status make_table(struct encoder *e, struct error *err)
+{
+    const struct tokenizer *t = e->tokenizer;
+    if (t->kind != TOKENIZER_CHARS && !t->symbol)
+        return STATUS_OK;
+    e->id_plus_one = calloc(t->kind == TOKENIZER_CHARS ? UTF8_CODE_POINTS : 256, sizeof *e->id_plus_one);
+    if (!e->id_plus_one)
+        return fail(err, STATUS_MEMORY, "no memory for a table of %s", tokenizer_units(t->kind));
+    for (size_t id = 0; id < t->size; id++)
+        if (t->symbol[id] != TOKENIZER_NOTHING)
+            e->id_plus_one[t->symbol[id]] = (uint32_t)id + 1;
+    return STATUS_OK;
+}
+
 enum status encoder_begin(struct encoder *e, struct tokenizer *tokenizer, struct error *err)
 {
-    *e = (struct encoder){.tokenizer = tokenizer, .make = tokenizer->size == 0, .width = 1};
-    if (tokenizer->kind == TOKENIZER_BYTES) {
-        if (e->make)
-            tokenizer_make_bytes(tokenizer);
-        return STATUS_OK;
-    }
-    e->id_plus_one = calloc(UTF8_CODE_POINTS, sizeof *e->id_plus_one);
-    if (!e->id_plus_one)
-        return fail(err, STATUS_MEMORY, "no memory for a table of characters");
-    for (size_t id = 0; id < tokenizer->size; id++)
-        e->id_plus_one[tokenizer->symbol[id]] = (uint32_t)id + 1;
-    if (!e->make)
-        e->width = tokenizer->size <= 1u << 8 ? 1 : tokenizer->size <= 1u << 16 ? 2 : 4;
-    return STATUS_OK;
+    *e = (struct encoder){.tokenizer = tokenizer, .make = tokenizer->size == 0, .width = width_for(tokenizer->size)};
+    if (e->make && tokenizer->kind == TOKENIZER_BYTES)
+        tokenizer_make_bytes(tokenizer);
+    return make_table(e, err);
 }
 
 void encoder_free(struct encoder *e)
@@ -173,6 +184,41 @@ static enum status add_characters(struct encoder *e, size_t *done, const uint8_t
     return STATUS_OK;
 }
 
+static void add_bytes(struct encoder *e, size_t *done, const uint8_t *bytes, size_t stop)
+{
+    if (!e->id_plus_one && stop > 0)
+        memcpy((uint8_t *)e->ids + e->count, bytes, stop);
+    size_t at = e->id_plus_one ? 0 : stop;
+    for (; at < stop && e->id_plus_one[bytes[at]] != 0; at++)
+        put(e->ids, e->width, e->count + at, e->id_plus_one[bytes[at]] - 1);
+    e->count += at;
+    *done = at;
+}
+
+/* White space after the last number goes with it. */
+static enum status add_numbers(struct encoder *e, size_t *done, const uint8_t *bytes, size_t n, size_t stop,
+                               const char *name, struct error *err)
+{
+    const size_t most = e->make ? TOKENIZER_MOST_IDS : e->tokenizer->size;
+    size_t at = numerals_skip(bytes, n, 0);
+    while (at < stop) {
+        uint64_t number;
+        const size_t length = numerals_read(&number, bytes + at, n - at);
+        if (length == 0 || number >= most)
+            break;
+        while (number >> (8 * e->width) != 0) {
+            const enum status s = widen(e, name, err);
+            if (s != STATUS_OK)
+                return s;
+        }
+        put(e->ids, e->width, e->count++, (uint32_t)number);
+        e->n_found = number >= e->n_found ? (size_t)number + 1 : e->n_found;
+        at = numerals_skip(bytes, n, at + length);
+    }
+    *done = at;
+    return STATUS_OK;
+}
+
 enum status encoder_add(struct encoder *e, size_t *done, const uint8_t *bytes, size_t n, size_t stop, const char *name,
                         struct error *err)
 {
@@ -180,18 +226,36 @@ enum status encoder_add(struct encoder *e, size_t *done, const uint8_t *bytes, s
     const enum status s = make_room(e, stop, name, err); /* a symbol takes at least one byte */
     if (s != STATUS_OK)
         return s;
-    if (e->tokenizer->kind == TOKENIZER_CHARS)
+    switch (e->tokenizer->kind) {
+    case TOKENIZER_CHARS:
         return add_characters(e, done, bytes, n, stop, name, err);
-    if (stop > 0)
-        memcpy((uint8_t *)e->ids + e->count, bytes, stop);
-    e->count += stop;
-    *done = stop;
+    case TOKENIZER_IDS:
+        return add_numbers(e, done, bytes, n, stop, name, err);
+    case TOKENIZER_BYTES:
+        break;
+    }
+    add_bytes(e, done, bytes, stop);
     return STATUS_OK;
+}
+
+size_t encoder_overlap(const struct encoder *e)
+{
+    switch (e->tokenizer->kind) {
+    case TOKENIZER_CHARS:
+        return 3;
+    case TOKENIZER_IDS:
+        return NUMERALS_OVERLAP;
+    case TOKENIZER_BYTES:
+        break;
+    }
+    return 0;
 }
 
 enum status encoder_refuse(const struct encoder *e, const struct utf8_count *before, const uint8_t *bytes, size_t n,
                            const char *name, struct error *err)
 {
+    if (e->make && e->tokenizer->kind == TOKENIZER_IDS)
+        return numerals_fail(err, name, before, bytes, n, 0);
     if (e->make)
         return utf8_fail(err, name, before, bytes, n, TOKENIZER_ADVICE_NEW);
     return tokenizer_refuse(e->tokenizer, before, bytes, n, name, err);
@@ -229,6 +293,10 @@ static void renumber(struct encoder *e)
 
 enum status encoder_end(struct encoder *e, const char *name, struct error *err)
 {
+    if (e->tokenizer->kind == TOKENIZER_IDS && e->count == 0)
+        return fail(err, STATUS_FORMAT, "%s: holds nothing but white space; name a file of ids", name);
+    if (e->make && e->tokenizer->kind == TOKENIZER_IDS)
+        tokenizer_make_ids(e->tokenizer, e->n_found);
     if (e->make && e->tokenizer->kind == TOKENIZER_CHARS) {
         const enum status s = make_vocabulary(e, name, err);
         if (s != STATUS_OK)

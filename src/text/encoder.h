@@ -19,18 +19,22 @@ struct encoder {
     void *ids;             /* (room) of `width` bytes, `count` of them filled */
     unsigned width;        /* 1, 2 or 4 */
     size_t count, room;    /* symbols */
-    uint32_t *id_plus_one; /* (UTF8_CODE_POINTS) characters: by code point, 0 where the vocabulary has none */
+    uint32_t *id_plus_one; /* by code point or byte, 0 where the vocabulary has none; NULL for bare ids and id = byte */
     uint32_t *found;       /* (n_found) code points in the order in which they first appeared */
-    size_t n_found, found_room;
+    size_t n_found;        /* of bare ids: one more than the largest */
+    size_t found_room;
 };
 
 /* tokenizer: made from the text when it comes with size 0 (its kind set); otherwise used as it is. STATUS_MEMORY. */
 enum status encoder_begin(struct encoder *e, struct tokenizer *tokenizer, struct error *err);
 void encoder_free(struct encoder *e);
 
+/* Bytes at the end of a piece in which no symbol may begin, or it might be cut. */
+size_t encoder_overlap(const struct encoder *e);
+
 /* Takes the symbols that begin in bytes[0 .. stop), stop <= n; *done is the offset after the last one. A *done below
- * `stop` means that what begins there is no symbol: encoder_refuse says why. A text in pieces passes stop = n - 3 for
- * every piece but the last, so that no character is cut. STATUS_MEMORY: also when the ids would take more memory than
+ * `stop` means that what begins there is no symbol: encoder_refuse says why. A text in pieces passes stop = n -
+ * encoder_overlap for every piece but the last. STATUS_MEMORY: also when the ids would take more memory than
  * the system has left; STATUS_RANGE beyond ENCODER_LIMIT. Messages begin with `name`. */
 enum status encoder_add(struct encoder *e, size_t *done, const uint8_t *bytes, size_t n, size_t stop, const char *name,
                         struct error *err);

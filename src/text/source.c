@@ -7,9 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A symbol of up to four bytes is never cut but by the end of the input. */
-#define SOURCE_AT_LEAST 3
-
 static bool is_standard_input(const struct source *s)
 {
     return strcmp(s->path, "-") == 0;
@@ -148,7 +145,7 @@ enum status source_next(struct source *s, const uint8_t **bytes, size_t *n, size
         s->end -= s->begin;
         s->begin = 0;
     }
-    while (!s->ended && s->end <= SOURCE_AT_LEAST) {
+    while (!s->ended && s->end < SOURCE_LEAST) {
         const enum status status = read_more(s, err);
         if (status != STATUS_OK)
             return status;

@@ -11,6 +11,7 @@
 #include "base/status.h"
 
 #define SOURCE_WINDOW ((size_t)1 << 20)        /* bytes held at a time */
+#define SOURCE_LEAST ((size_t)64)              /* bytes that a piece has, short of the end */
 #define SOURCE_LIMIT (UINT64_C(1) << 40)       /* bytes: the longest input */
 #define SOURCE_STANDARD_INPUT "standard input" /* the name of path "-" in messages */
 
@@ -37,9 +38,9 @@ enum status source_look(uint64_t *size, const char *path, struct error *err);
 enum status source_open(struct source *s, const char *path, struct error *err);
 void source_close(struct source *s);
 
-/* The bytes that follow those taken so far, after taking the first `used` of the last ones: *n > 3 of them, or all
- * there are to the end; 0 is the end. Valid until the next call. STATUS_READ: path and reason, also when a file is not
- * what it was when it was opened. STATUS_RANGE beyond SOURCE_LIMIT. */
+/* The bytes that follow those taken so far, after taking the first `used` of the last ones: at least SOURCE_LEAST of
+ * them, or all there are to the end; 0 is the end. Valid until the next call. STATUS_READ: path and reason, also when a
+ * file is not what it was when it was opened. STATUS_RANGE beyond SOURCE_LIMIT. */
 enum status source_next(struct source *s, const uint8_t **bytes, size_t *n, size_t used, struct error *err);
 
 #endif

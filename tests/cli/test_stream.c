@@ -125,3 +125,27 @@ Test(stream, agrees_with_searching_the_whole_text)
         finish(&s);
     }
 }
+
+/* Numbers, each with a blank before it: " 7" is not in " 75". */
+Test(stream, a_stop_string_of_whole_symbols_ends_where_a_symbol_does)
+{
+    struct stream s;
+    start(&s, " 7");
+    s.whole = true;
+    cr_assert(!stream_put(&s, " 75", 3));
+    cr_assert(!stream_put(&s, " 1234567890", STREAM_MOST));
+    cr_assert_str_eq(seen, " 75 1234567890");
+    cr_assert(!stream_put(&s, " 17", 3));
+    cr_assert(stream_put(&s, " 7", 2));
+    stream_end(&s);
+    cr_assert_str_eq(seen, " 75 1234567890 17");
+    finish(&s);
+
+    start(&s, " 7 8");
+    s.whole = true;
+    cr_assert(!stream_put(&s, " 7", 2));
+    cr_assert_str_eq(seen, "", "it may go on as the stop string does");
+    cr_assert(!stream_put(&s, " 80", 3));
+    cr_assert_str_eq(seen, " 7 80");
+    finish(&s);
+}

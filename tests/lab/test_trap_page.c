@@ -10,7 +10,7 @@ static struct trap_point points[2];
 static double entropy[] = {0.9, (double)NAN}, future[] = {0.1, 0.45}, maps[2 * 3 * 3] = {1, 0, 0, 0.5, 0.5, 0, 1};
 static uint32_t tokens[] = {0, 1, 2};
 static uint32_t symbols[] = {'\n', '<', 0x2028};
-static const struct tokenizer tokenizer = {TOKENIZER_CHARS, 3, symbols};
+static const struct tokenizer tokenizer = {.kind = TOKENIZER_CHARS, .size = 3, .symbol = symbols};
 static const struct dataset data = {.count = 100, .train = 90, .hash = "0123"};
 static char hostile[] = "<script>alert(1)</script> ]]> \"'&\n\xe2\x80\xa8";
 

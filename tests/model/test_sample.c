@@ -304,3 +304,23 @@ Test(sample, scratch_is_measured_then_placed)
     cr_assert_eq(id, 64);
     arena_free(&a);
 }
+
+Test(sample, ids_that_are_barred_are_never_drawn_and_the_others_as_if_they_were_not_there)
+{
+    const real logits[] = {9, 1, 8, 0.5, 2, 9}, left[] = {1, 0.5, 2};
+    const bool never[] = {true, false, true, false, false, true};
+    const uint32_t ids[] = {1, 3, 4};
+    for (size_t kind = 0; kind < 5; kind++) {
+        struct sample_options o = sample_defaults();
+        o.temperature = kind == 0 ? 0 : 1;
+        o.top_k = kind == 2 ? 2 : 0;
+        o.top_p = kind == 3 ? 0.6 : 1;
+        o.min_p = kind == 4 ? 0.3 : 0;
+        for (uint32_t i = 0; i < 500; i++) {
+            o.never = NULL;
+            const uint32_t want = ids[choose(left, 3, &o, 0, i)];
+            o.never = never;
+            cr_assert_eq(choose(logits, 6, &o, 0, i), want, "way %zu, draw %lu", kind, (unsigned long)i);
+        }
+    }
+}

@@ -43,7 +43,7 @@ static void expect_text(const struct dataset *d, const struct tokenizer *t, cons
 {
     size_t at = 0;
     for (size_t i = 0; i < d->count; i++) {
-        uint8_t bytes[4];
+        uint8_t bytes[TOKENIZER_SYMBOL_SIZE];
         const size_t length = tokenizer_decode(t, dataset_id(d, i), bytes);
         cr_assert(at + length <= n && memcmp((const uint8_t *)want + at, bytes, length) == 0, "symbol %zu", i);
         at += length;

@@ -29,7 +29,7 @@ static void expect_round_trip(const struct tokenizer *t, const char *text, size_
     cr_assert_eq(count, symbols);
     size_t at = 0;
     for (size_t i = 0; i < count; i++) {
-        uint8_t bytes[4];
+        uint8_t bytes[TOKENIZER_SYMBOL_SIZE];
         cr_assert_lt(ids[i], t->size);
         const size_t length = tokenizer_decode(t, ids[i], bytes);
         cr_assert(at + length <= n && memcmp(text + at, bytes, length) == 0);
@@ -175,7 +175,7 @@ Test(tokenizer, every_code_point_outside_the_vocabulary_is_refused)
     for (uint32_t code = 0; code < UTF8_CODE_POINTS; code += code < 0x3000 ? 1 : 97) {
         if (code >= 0xD800 && code < 0xE000)
             continue;
-        uint8_t bytes[4];
+        uint8_t bytes[TOKENIZER_SYMBOL_SIZE];
         const size_t n = utf8_encode(code, bytes);
         size_t at = 0;
         uint32_t id;

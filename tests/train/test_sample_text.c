@@ -2,6 +2,7 @@
 
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "support/machine.h"
@@ -104,7 +105,7 @@ Test(sample_text, bytes_become_text_that_a_log_can_hold)
 Test(sample_text, starts_after_a_line_end_or_else_at_random)
 {
     make("xyz\nuvw", TOKENIZER_CHARS, 0);
-    uint8_t bytes[4];
+    uint8_t bytes[TOKENIZER_SYMBOL_SIZE];
     cr_assert_eq(tokenizer_decode(&tokenizer, sample_text_start(&tokenizer, 1, 0), bytes), 1);
     cr_assert_eq(bytes[0], '\n');
     gpt_free(&model);
@@ -128,4 +129,41 @@ Test(sample_text, logits_that_are_not_finite_are_an_error)
     make("abc\n", TOKENIZER_CHARS, 0);
     model.params[model.table.size - 1] = (real)INFINITY;
     cr_assert_eq(sample_text(out, &bytes, &model, &tokenizer, N, 1, support_team(1), &err), STATUS_NONFINITE);
+}
+
+Test(sample_text, bare_ids_are_numbers_with_a_blank_between)
+{
+    char out[N * SAMPLE_TEXT_SYMBOL + 1];
+    make("0 1234 7", TOKENIZER_IDS, 0);
+    const size_t n = sample(out, N, 1, 1);
+    out[n] = '\0';
+    uint32_t *ids;
+    size_t count;
+    struct error err;
+    cr_assert_eq(tokenizer_encode(&tokenizer, &ids, &count, (const uint8_t *)out, n, "sample", &err), STATUS_OK, "%s",
+                 err.message);
+    cr_assert_eq(count, N);
+    cr_assert(out[0] != ' ' && n > 0 && out[n - 1] != ' ' && !strstr(out, "  "), "\"%s\"", out);
+    free(ids);
+}
+
+Test(sample_text, ids_that_stand_for_nothing_are_never_written)
+{
+    char out[N * SAMPLE_TEXT_SYMBOL];
+    struct error err;
+    make("abcdefghij", TOKENIZER_CHARS, 0);
+    /* All but two characters lose their ids; the model is as it was. */
+    for (size_t id = 0; id < tokenizer.size; id++)
+        tokenizer.symbol[id] = id == 7 ? 'x' : id == 2 ? 'y' : TOKENIZER_NOTHING;
+    struct tokenizer few;
+    cr_assert_eq(tokenizer_make_order(&few, TOKENIZER_CHARS, tokenizer.symbol, tokenizer.size, "few", &err), STATUS_OK);
+    tokenizer = few;
+    for (uint64_t seed = 0; seed < 5; seed++) {
+        const uint32_t start = sample_text_start(&tokenizer, seed, 0);
+        cr_assert(start == 7 || start == 2);
+        const size_t n = sample(out, N, seed, 1);
+        cr_assert_eq(n, N);
+        for (size_t i = 0; i < n; i++)
+            cr_assert(out[i] == 'x' || out[i] == 'y', "%c", out[i]);
+    }
 }
