@@ -41,6 +41,7 @@ struct object {
     const json_t *json;
     const char *name;   /* the file */
     const char *prefix; /* "" or "nopeek." */
+    bool foreign;       /* hf_config_read_foreign's rules */
     struct error *err;
 };
 
@@ -118,6 +119,15 @@ static bool is_word(const json_t *value, const char *word)
     return json_is_string(value) && strcmp(json_string_value(value), word) == 0;
 }
 
+/* A key that changes what the weights are, in a way that nopeek knows nothing of. */
+static enum status require_nothing(const struct object *o, const char *key)
+{
+    const json_t *value = json_object_get(o->json, key);
+    const bool nothing = !value || json_is_null(value) || (json_is_object(value) && json_object_size(value) == 0) ||
+                         (json_is_array(value) && json_array_size(value) == 0);
+    return nothing ? STATUS_OK : refuse(o, key, "none (nopeek computes with plain weights)");
+}
+
 static enum status check_architecture(const struct object *o)
 {
     const json_t *architectures = json_object_get(o->json, "architectures");
@@ -127,7 +137,7 @@ static enum status check_architecture(const struct object *o)
         const json_t *first = json_array_get(architectures, 0);
         if (json_array_size(architectures) != 1 || !json_is_string(first))
             return refuse(o, "architectures", "[\"GPT2LMHeadModel\"]");
-        if (!is_word(first, "GPT2LMHeadModel"))
+        if (!is_word(first, "GPT2LMHeadModel") && !(o->foreign && is_word(first, "GPT2Model")))
             return fail(o->err, STATUS_FORMAT, "%s: architectures names %s, \"GPT2LMHeadModel\" expected", o->name,
                         describe(first).text);
     }
@@ -140,26 +150,32 @@ static enum status check_architecture(const struct object *o)
         s = require_bool(o, "scale_attn_by_inverse_layer_idx", false);
     if (s == STATUS_OK)
         s = require_bool(o, "add_cross_attention", false);
+    if (s == STATUS_OK)
+        s = require_nothing(o, "quantization_config");
+    if (s == STATUS_OK)
+        s = require_nothing(o, "pruned_heads");
     return s;
 }
 
 static enum status read_sizes(struct config *c, const struct object *o)
 {
+    /* The first GPT-2's, which transformers assumes. */
+    static const size_t layers = 12, heads = 12, channels = 768, positions = 1024, symbols = 50257;
     size_t context = 0;
-    enum status s = read_size(&c->n_layer, o, "n_layer", NULL);
+    enum status s = read_size(&c->n_layer, o, "n_layer", o->foreign ? &layers : NULL);
     if (s == STATUS_OK)
-        s = read_size(&c->n_head, o, "n_head", NULL);
+        s = read_size(&c->n_head, o, "n_head", o->foreign ? &heads : NULL);
     if (s == STATUS_OK)
-        s = read_size(&c->n_embd, o, "n_embd", NULL);
+        s = read_size(&c->n_embd, o, "n_embd", o->foreign ? &channels : NULL);
     if (s == STATUS_OK)
-        s = read_size(&c->vocab_size, o, "vocab_size", NULL);
+        s = read_size(&c->vocab_size, o, "vocab_size", o->foreign ? &symbols : NULL);
     if (s == STATUS_OK)
-        s = read_size(&c->block_size, o, "n_positions", NULL);
-    if (s == STATUS_OK)
+        s = read_size(&c->block_size, o, "n_positions", o->foreign ? &positions : NULL);
+    if (s == STATUS_OK && !o->foreign)
         s = read_size(&context, o, "n_ctx", &c->block_size);
     if (s != STATUS_OK)
         return s;
-    if (context != c->block_size)
+    if (!o->foreign && context != c->block_size)
         return refuse(o, "n_ctx", "the same as n_positions");
     const json_t *inner = json_object_get(o->json, "n_inner");
     const json_int_t width = json_integer_value(inner);
@@ -168,26 +184,27 @@ static enum status read_sizes(struct config *c, const struct object *o)
     return STATUS_OK;
 }
 
-static enum status read_numbers(struct config *c, const struct object *o)
+static enum status read_numbers(struct config *c, struct hf_config_foreign *found, const struct object *o)
 {
-    double embd = 0, attn = 0, unused = 0;
-    enum status s = read_number(&c->dropout, o, "resid_pdrop", DEFAULT_DROPOUT);
+    double unused = 0;
+    enum status s = read_number(&found->resid_pdrop, o, "resid_pdrop", DEFAULT_DROPOUT);
     if (s == STATUS_OK)
-        s = read_number(&embd, o, "embd_pdrop", DEFAULT_DROPOUT);
+        s = read_number(&found->embd_pdrop, o, "embd_pdrop", DEFAULT_DROPOUT);
     if (s == STATUS_OK)
-        s = read_number(&attn, o, "attn_pdrop", DEFAULT_DROPOUT);
+        s = read_number(&found->attn_pdrop, o, "attn_pdrop", DEFAULT_DROPOUT);
     if (s == STATUS_OK)
         s = read_number(&c->norm_epsilon, o, "layer_norm_epsilon", DEFAULT_EPSILON);
     if (s == STATUS_OK)
         s = read_number(&unused, o, "initializer_range", INITIALIZER_RANGE);
     if (s != STATUS_OK)
         return s;
-    if (embd != c->dropout || attn != c->dropout)
+    c->dropout = found->resid_pdrop;
+    if (!o->foreign && (found->embd_pdrop != c->dropout || found->attn_pdrop != c->dropout))
         return fail(
             o->err, STATUS_FORMAT,
             "%s: embd_pdrop %g, attn_pdrop %g and resid_pdrop %g differ, one dropout for all expected: make them "
             "equal",
-            o->name, embd, attn, c->dropout);
+            o->name, found->embd_pdrop, found->attn_pdrop, c->dropout);
     return STATUS_OK;
 }
 
@@ -252,10 +269,11 @@ static enum status read_own(struct config *c, const struct object *o)
     return s;
 }
 
-enum status hf_config_read(struct config *c, const json_t *json, const char *name, struct error *err)
+static enum status read_config(struct config *c, struct hf_config_foreign *found, const json_t *json, bool foreign,
+                               const char *name, struct error *err)
 {
     const bool tied_by_default = true;
-    const struct object o = {.json = json, .name = name, .prefix = "", .err = err};
+    const struct object o = {.json = json, .name = name, .prefix = "", .foreign = foreign, .err = err};
     if (!json_is_object(json))
         return fail(err, STATUS_FORMAT, "%s: is %s, an object expected", name, describe(json).text);
     struct config read = {.bias = true, .declared = ATTENTION_CAUSAL, .trained = ATTENTION_CAUSAL};
@@ -263,7 +281,7 @@ enum status hf_config_read(struct config *c, const json_t *json, const char *nam
     if (s == STATUS_OK)
         s = read_sizes(&read, &o);
     if (s == STATUS_OK)
-        s = read_numbers(&read, &o);
+        s = read_numbers(&read, found, &o);
     if (s == STATUS_OK)
         s = read_bool(&read.tied, &o, "tie_word_embeddings", &tied_by_default);
     if (s != STATUS_OK)
@@ -280,4 +298,16 @@ enum status hf_config_read(struct config *c, const json_t *json, const char *nam
         return fail_within(err, s, "%s", name);
     *c = read;
     return STATUS_OK;
+}
+
+enum status hf_config_read(struct config *c, const json_t *json, const char *name, struct error *err)
+{
+    struct hf_config_foreign ignored;
+    return read_config(c, &ignored, json, false, name, err);
+}
+
+enum status hf_config_read_foreign(struct config *c, struct hf_config_foreign *found, const json_t *json,
+                                   const char *name, struct error *err)
+{
+    return read_config(c, found, json, true, name, err);
 }

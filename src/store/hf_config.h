@@ -21,4 +21,15 @@ json_t *hf_config_make(const struct config *c);
  * STATUS_FORMAT naming key, found and expected; STATUS_RANGE from config_check. */
 enum status hf_config_read(struct config *c, const json_t *json, const char *name, struct error *err);
 
+/* Where a folder of another program leaves nopeek a choice. */
+struct hf_config_foreign {
+    double embd_pdrop, attn_pdrop, resid_pdrop; /* the model's one dropout is the last */
+};
+
+/* The same for a folder that is to be taken over, as transformers itself would read it: a missing size is GPT-2's, a
+ * model without its output matrix (GPT2Model) will do, dropouts may differ (they decide nothing but training), and
+ * n_ctx is not looked at. */
+enum status hf_config_read_foreign(struct config *c, struct hf_config_foreign *found, const json_t *json,
+                                   const char *name, struct error *err);
+
 #endif

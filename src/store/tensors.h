@@ -3,6 +3,7 @@
 #ifndef STORE_TENSORS_H
 #define STORE_TENSORS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,10 +20,26 @@ enum status tensors_build_model(uint8_t **bytes, size_t *size, const struct gpt 
 enum status tensors_build_moments(uint8_t **bytes, size_t *size, const struct params_table *t, const real *m,
                                   const real *v, struct error *err);
 
+/* A model's tensors, in one file or more. No name is in two of them. */
+struct tensors_set {
+    struct safetensors *file; /* (count) */
+    size_t count;
+    bool bare;        /* names lack GPT-2's "transformer." in front, as those of a model without its output matrix */
+    const char *name; /* for messages: the file, or the list of files */
+};
+
+/* As tensors_check_model and tensors_read_model below, for such a set. */
+enum status tensors_check_set(const struct tensors_set *set, const struct config *c, struct error *err);
+enum status tensors_read_set(struct gpt *g, const struct tensors_set *set, struct error *err);
+
+/* Whether every tensor that c's model does without is all zeros in a set that tensors_check_set passed.
+ * STATUS_FORMAT, STATUS_NONFINITE, STATUS_MEMORY. */
+enum status tensors_absent_zero(bool *zero, const struct tensors_set *set, const struct config *c, struct error *err);
+
 /* Compares a model file with the model that a checked config describes, before memory is taken for it: every
  * tensor there, of the right shape, and none besides but what GPT-2 files of other programs hold (attention mask
  * buffers, the output matrix of a tied model). STATUS_FORMAT, STATUS_MEMORY. */
-enum status tensors_check_model(const struct safetensors *s, const struct config *c, struct error *err);
+enum status tensors_check_model(struct safetensors *s, const struct config *c, struct error *err);
 
 /* Fills g->params from a file that tensors_check_model passed, which is read in its own order (safetensors_hash).
  * STATUS_NONFINITE naming tensor and place; STATUS_FORMAT for a type that holds no floats, a bias that must be zero and

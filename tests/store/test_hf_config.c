@@ -168,3 +168,19 @@ Test(hf_config, long_or_odd_values_stay_one_short_line)
     cr_assert_eq(hf_config_read(&read, json, "config.json", &err), STATUS_FORMAT);
     json_decref(json);
 }
+
+Test(hf_config, a_foreign_file_is_read_as_transformers_reads_it)
+{
+    struct error err;
+    struct config c;
+    struct hf_config_foreign found;
+    json_t *json = json_pack("{s:s, s:[s], s:f, s:i, s:i, s:i}", "model_type", "gpt2", "architectures", "GPT2Model",
+                             "resid_pdrop", 0.3, "n_embd", 24, "n_layer", 2, "n_ctx", 77);
+    cr_assert_eq(hf_config_read(&c, json, "f", &err), STATUS_FORMAT, "ours are stricter");
+    cr_assert_eq(hf_config_read_foreign(&c, &found, json, "f", &err), STATUS_OK, "%s", err.message);
+    cr_assert(c.n_layer == 2 && c.n_head == 12 && c.n_embd == 24 && c.head_size == 2);
+    cr_assert(c.block_size == 1024 && c.vocab_size == 50257 && c.tied && c.bias);
+    cr_assert(c.dropout == 0.3 && found.resid_pdrop == 0.3 && found.embd_pdrop == 0.1 && found.attn_pdrop == 0.1);
+    cr_assert_eq(c.norm_epsilon, 1e-5);
+    json_decref(json);
+}
