@@ -106,6 +106,9 @@ static void print_text(const struct state *state)
 static void print_training(const struct saved *s, const json_t *step_record, const json_t *eval_record)
 {
     const struct state *state = &s->state;
+    const char *from = json_string_value(json_object_get(json_object_get(s->checkpoint.state, "imported"), "from"));
+    if (from)
+        printf("imported    from %s\n", from);
     if (!s->has_state) {
         printf("training    no record: this checkpoint can be used, not resumed\n");
         return;

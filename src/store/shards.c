@@ -197,6 +197,9 @@ static enum status fail_missing(const char *folder, struct error *err)
     return fail(err, STATUS_OPEN, "%s: has no weights: neither %s nor %s is there", folder, MODEL_FILE, LIST_FILE);
 }
 
+/* A name for each tensor, of which a file has no more than safetensors.h allows. */
+static const struct json_limits list_limits = {.bytes = (size_t)16 << 20, .depth = 4, .values = (size_t)1 << 18};
+
 static enum status open_all(struct shards *s, const char *folder, struct error *err)
 {
     const bool listed = !is_there(folder, MODEL_FILE);
@@ -207,7 +210,7 @@ static enum status open_all(struct shards *s, const char *folder, struct error *
         return fail_memory(err, folder);
     if (listed) {
         json_t *list;
-        enum status status = json_file_read(&list, s->path, err);
+        enum status status = json_file_read(&list, s->path, &list_limits, err);
         if (status == STATUS_OK)
             status = open_listed(s, folder, list, err);
         json_decref(list);
