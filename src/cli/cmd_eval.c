@@ -8,6 +8,7 @@
 #include "base/team.h"
 #include "cli/command.h"
 #include "cli/compute.h"
+#include "cli/eval_logits.h"
 #include "cli/human.h"
 #include "cli/reading.h"
 #include "cli/saved.h"
@@ -21,6 +22,7 @@ struct settings {
     size_t stride, threads;
     int precision; /* enum precision */
     double val_split;
+    const char *logits;
     bool json;
 };
 
@@ -65,6 +67,12 @@ static const struct option_spec options_table[] = {
      .fallback = "fp32",
      .choices = compute_precisions,
      .help = "what matrix products compute with; the exact loss is fp32's"},
+    {.name = "logits",
+     .type = OPTION_PATH,
+     .offset = offsetof(struct settings, logits),
+     .metavar = "FILE",
+     .help = "write the first window's tokens (T) and logits (T,V) into a safetensors file, to compare with another "
+             "program's"},
     {.name = "json",
      .type = OPTION_FLAG,
      .offset = offsetof(struct settings, json),
@@ -243,6 +251,9 @@ static enum status evaluate_text(struct job *j, const char *run, struct error *e
         return fail(err, STATUS_USAGE, "--stride: found %zu, expected at most %zu, the context of %s", j->stride, j->T,
                     run);
     enum status s = measure(j, err);
+    if (s == STATUS_OK && j->settings->logits)
+        s = eval_logits(j->settings->logits, &j->saved.checkpoint.model, &j->data, j->begin, j->end,
+                        compute_team(j->settings->threads), err);
     if (s == STATUS_OK) {
         const size_t characters = count_characters(j);
         j->bits_per_char =
