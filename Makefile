@@ -158,6 +158,9 @@ $(BUILD)/plants/$(PLANT)-program.o: tests/plants/plant.c $(BUILD)/config.mk
 test: $(PROGRAM) $(TEST_FLOAT) $(TEST_DOUBLE)
 	@sh scripts/run_tests.sh $(call quote,$(TEST_FILTER)) $(TEST_FLOAT) $(TEST_DOUBLE)
 
+# What calls OpenBLAS from several threads, on each build of it that is installed.
+blas: $(PROGRAM) $(TEST_FLOAT) $(TEST_DOUBLE)
+	@sh scripts/check_blas.sh $(call quote,$(or $(TEST_FILTER),@(gemm|linear|attention_ref|cmd_train)*/*)) $(TEST_FLOAT) $(TEST_DOUBLE)
 asan:
 	@+$(MAKE) BUILD=$(BUILD)/asan SANITIZE=address sanitized
 ubsan:
@@ -240,6 +243,7 @@ help:
 	@echo "make trap       train twins, one without its mask; draws data/trap.svg and $(BUILD)/trap.html"
 	@echo "make bench      speed and memory of training on this machine; BENCH='--threads 1' has options"
 	@echo "make lint       format, flags, layers, headers, symbols, clang-tidy, shellcheck"
+	@echo "make blas       tests of matrix products on each build of OpenBLAS that is installed"
 	@echo "make asan       all tests under AddressSanitizer and LeakSanitizer"
 	@echo "make ubsan      all tests under UndefinedBehaviorSanitizer"
 	@echo "make install    program, man page and completions to PREFIX (/usr/local), under DESTDIR for packagers"
@@ -249,4 +253,4 @@ help:
 	@echo "V=1 shows every command."
 
 -include $(patsubst %.o,%.d,$(sort $(CLI_OBJ) $(FLOAT_OBJ) $(DOUBLE_OBJ) $(FLOAT_TEST_OBJ) $(DOUBLE_TEST_OBJ)))
-.PHONY: all test asan ubsan sanitized demo trap bench lint $(LINT) install clean help
+.PHONY: all test blas asan ubsan sanitized demo trap bench lint $(LINT) install clean help

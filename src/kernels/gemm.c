@@ -1,34 +1,14 @@
 #include "kernels/gemm.h"
 
-#ifdef NOPEEK_PLAIN_GEMM /* make BLAS=none */
+#include <assert.h>
+#include <limits.h>
+#include <stdbool.h>
 
 #include "kernels/gemm_plain.h"
 
-void gemm(enum gemm_transpose op_a, enum gemm_transpose op_b, size_t M, size_t N, size_t K, real alpha, const real *A,
-          size_t lda, const real *B, size_t ldb, real beta, real *C, size_t ldc)
-{
-    gemm_plain(op_a, op_b, M, N, K, alpha, A, lda, B, ldb, beta, C, ldc);
-}
-
-void gemm_setup(void)
-{
-}
-
-const char *gemm_library(void)
-{
-    return "plain C loops, slow, made with BLAS=none";
-}
-
-const char *gemm_threading(void)
-{
-    return "serial";
-}
-
-#else
-
-#include <assert.h>
+#ifndef NOPEEK_PLAIN_GEMM /* make BLAS=none */
 #include <cblas.h>
-#include <limits.h>
+#endif
 
 /* Accelerate and reference CBLAS have no say over threads and no name to ask for. */
 #ifdef OPENBLAS_VERSION
@@ -37,6 +17,20 @@ const char *gemm_threading(void)
 #define HAVE_OPENBLAS 0
 #endif
 
+/* Where OpenBLAS is built without threads its own memory has no lock: several threads that call it at once now and then
+ * get wrong sums, or none (OpenBLAS issues 1755 and 2126). Whether it was built with USE_LOCKING cannot be asked. */
+static bool library_is_safe(void)
+{
+#if HAVE_OPENBLAS
+    return openblas_get_parallel() != OPENBLAS_SEQUENTIAL;
+#elif defined NOPEEK_PLAIN_GEMM
+    return false; /* there is none */
+#else
+    return true;
+#endif
+}
+
+#ifndef NOPEEK_PLAIN_GEMM
 #ifdef NOPEEK_DOUBLE
 #define CBLAS_GEMM cblas_dgemm
 #else
@@ -50,15 +44,27 @@ static int leading(size_t ld)
     return ld > 0 ? (int)ld : 1;
 }
 
+static void library_gemm(enum gemm_transpose op_a, enum gemm_transpose op_b, size_t M, size_t N, size_t K, real alpha,
+                         const real *A, size_t lda, const real *B, size_t ldb, real beta, real *C, size_t ldc)
+{
+    CBLAS_GEMM(CblasRowMajor, op_a == GEMM_TRANSPOSED ? CblasTrans : CblasNoTrans,
+               op_b == GEMM_TRANSPOSED ? CblasTrans : CblasNoTrans, (int)M, (int)N, (int)K, alpha, A, leading(lda), B,
+               leading(ldb), beta, C, leading(ldc));
+}
+#else
+#define library_gemm gemm_plain
+#endif
+
 void gemm(enum gemm_transpose op_a, enum gemm_transpose op_b, size_t M, size_t N, size_t K, real alpha, const real *A,
           size_t lda, const real *B, size_t ldb, real beta, real *C, size_t ldc)
 {
     assert(M <= INT_MAX && N <= INT_MAX && K <= INT_MAX);
     if (M == 0 || N == 0)
         return;
-    CBLAS_GEMM(CblasRowMajor, op_a == GEMM_TRANSPOSED ? CblasTrans : CblasNoTrans,
-               op_b == GEMM_TRANSPOSED ? CblasTrans : CblasNoTrans, (int)M, (int)N, (int)K, alpha, A, leading(lda), B,
-               leading(ldb), beta, C, leading(ldc));
+    if (library_is_safe())
+        library_gemm(op_a, op_b, M, N, K, alpha, A, lda, B, ldb, beta, C, ldc);
+    else
+        gemm_plain(op_a, op_b, M, N, K, alpha, A, lda, B, ldb, beta, C, ldc);
 }
 
 void gemm_setup(void)
@@ -71,7 +77,10 @@ void gemm_setup(void)
 const char *gemm_library(void)
 {
 #if HAVE_OPENBLAS
-    return openblas_get_config();
+    return library_is_safe() ? openblas_get_config()
+                             : "plain C loops, slow, as this OpenBLAS cannot serve several threads";
+#elif defined NOPEEK_PLAIN_GEMM
+    return "plain C loops, slow, made with BLAS=none";
 #else
     return "CBLAS";
 #endif
@@ -88,9 +97,9 @@ const char *gemm_threading(void)
     default:
         return "serial";
     }
+#elif defined NOPEEK_PLAIN_GEMM
+    return "serial";
 #else
     return "unknown";
 #endif
 }
-
-#endif

@@ -1,5 +1,5 @@
-/* Matrix products. Every one in nopeek goes through here, to OpenBLAS, or to gemm_plain where it was built without;
- * nothing else includes cblas.h. */
+/* Matrix products. Every one in nopeek goes through here, to OpenBLAS; or to gemm_plain, where nopeek was built without
+ * it or the OpenBLAS at hand must not be called by several threads. Nothing else includes cblas.h. */
 #ifndef KERNELS_GEMM_H
 #define KERNELS_GEMM_H
 
