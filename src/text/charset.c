@@ -60,7 +60,9 @@ size_t charset_size(const struct charset *set)
 
 void charset_list(uint32_t *codes, const struct charset *set)
 {
-    for (uint32_t code = 0; code < UTF8_CODE_POINTS; code++)
-        if (set->bits[code / 64] >> (code % 64) & 1)
-            *codes++ = code;
+    /* Most words of most sets are empty. */
+    for (uint32_t w = 0; w < sizeof set->bits / sizeof set->bits[0]; w++)
+        for (uint32_t b = 0; set->bits[w] != 0 && b < 64; b++)
+            if (set->bits[w] >> b & 1)
+                *codes++ = 64 * w + b;
 }
