@@ -23,7 +23,7 @@ static struct safetensors_item item_of(const struct params_tensor *p, const char
     struct safetensors_item item = {.name = name, .n_dims = p->vector ? 1 : 2};
     item.shape[0] = p->vector ? p->cols : p->rows;
     item.shape[1] = p->vector ? 0 : p->cols;
-    item.values = p->present ? values + p->offset : NULL;
+    item.values = values && p->present ? values + p->offset : NULL;
     return item;
 }
 
