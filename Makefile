@@ -27,6 +27,11 @@ V ?=
 # A deliberate fault for the sanitizers to find (tests/plants/plant.c), and which tests to run.
 PLANT ?=
 TEST_FILTER ?=
+# How long `make fuzz` runs each reader, which one (empty: all), and where its choices start (0: elsewhere each time).
+SECONDS ?= 60
+READER ?=
+SEED ?= 0
+FUZZ_CC ?= clang
 # Options of `make bench`.
 BENCH ?=
 CLANG_FORMAT ?= clang-format
@@ -70,8 +75,10 @@ SRC := $(sort $(wildcard $(LAYERS:%=src/%/*.c) $(LAYERS:%=src/%/*/*.c)))
 CLI := $(sort $(wildcard src/cli/*.c))
 SUPPORT := $(sort $(wildcard tests/support/*.c))
 # Every test runs with real = float; what compares numbers runs with real = double as well.
-FLOAT_TESTS := $(sort $(wildcard $(LAYERS:%=tests/%/*.c) $(LAYERS:%=tests/%/*/*.c) tests/cli/*.c))
+FLOAT_TESTS := $(sort $(wildcard $(LAYERS:%=tests/%/*.c) $(LAYERS:%=tests/%/*/*.c) tests/cli/*.c tests/fuzz/test_*.c))
 DOUBLE_TESTS := $(sort $(wildcard $(patsubst %,tests/%/*.c,base kernels kernels/x86 model diag) tests/*/test_golden*.c))
+# Fuzz harnesses: `make test` replays their seeds, `make fuzz` runs them.
+FUZZ := $(filter-out tests/fuzz/test_%.c tests/fuzz/entry.c tests/fuzz/main_seeds.c,$(sort $(wildcard tests/fuzz/*.c)))
 
 float = $(1:%.c=$(BUILD)/float/%.o)
 double = $(1:%.c=$(BUILD)/double/%.o)
@@ -80,7 +87,8 @@ DOUBLE_OBJ := $(call double,$(SRC))
 CLI_OBJ := $(call float,$(CLI))
 # Tests bring a main of their own.
 CLI_TEST_OBJ := $(filter-out %/cli/main.o,$(CLI_OBJ))
-FLOAT_TEST_OBJ := $(call float,$(FLOAT_TESTS) $(SUPPORT))
+FUZZ_OBJ := $(call float,$(FUZZ))
+FLOAT_TEST_OBJ := $(call float,$(FLOAT_TESTS) $(SUPPORT)) $(FUZZ_OBJ)
 DOUBLE_TEST_OBJ := $(call double,$(DOUBLE_TESTS) $(SUPPORT))
 # A planted fault has programs of its own, so that it never stays behind in the ordinary ones.
 ifneq ($(PLANT),)
@@ -139,6 +147,10 @@ $(BUILD)/float/src/%.o: src/%.c $(BUILD)/config.mk
 $(BUILD)/double/src/%.o: src/%.c $(BUILD)/config.mk
 	@mkdir -p $(@D)
 	$(call say,CC)$(COMPILE) -DNOPEEK_DOUBLE -MMD -MP -c -o $@ $<
+# These want no Criterion. A rule for named files goes before one for a pattern.
+$(FUZZ_OBJ) $(call float,tests/fuzz/main_seeds.c): $(BUILD)/float/%.o: %.c $(BUILD)/config.mk
+	@mkdir -p $(@D)
+	$(call say,CC)$(COMPILE) -Itests -MMD -MP -c -o $@ $<
 $(BUILD)/float/tests/%.o: tests/%.c $(BUILD)/config.mk $(BUILD)/config-test.mk $(BUILD)/place
 	$(need_criterion)@mkdir -p $(@D)
 	$(call say,CC)$(COMPILE_TEST) -MMD -MP -c -o $@ $<
@@ -167,6 +179,35 @@ ubsan:
 	@+$(MAKE) BUILD=$(BUILD)/ubsan SANITIZE=undefined sanitized
 sanitized: $(PROGRAM) $(TEST_FLOAT) $(TEST_DOUBLE)
 	@sh scripts/run_sanitized.sh $(SANITIZE) $(BUILD)/logs $(call quote,$(TEST_FILTER)) $(TEST_FLOAT) $(TEST_DOUBLE)
+
+# --- fuzzing -------------------------------------------------------------------------------------
+
+# Each reader's harness under libFuzzer, AddressSanitizer and UndefinedBehaviorSanitizer, SECONDS long, from seeds made
+# anew and the corpus of earlier runs in $(BUILD)/fuzz/corpus. READER=name runs one of them; SEED=1 makes its choices
+# repeatable from an empty corpus.
+READERS := $(patsubst tests/fuzz/fuzz_%.c,%,$(filter tests/fuzz/fuzz_%.c,$(FUZZ)))
+FUZZERS := $(READERS:%=$(BUILD)/fuzz-%)
+ifneq ($(filter-out $(READERS),$(READER)),)
+$(error READER is "$(READER)": choose among $(READERS))
+endif
+
+fuzz:
+	@sh scripts/run_fuzz.sh --compiler $(FUZZ_CC)
+	@+$(MAKE) BUILD=$(BUILD)/fuzz CC=$(call quote,$(FUZZ_CC)) SANITIZE=fuzzer-no-link,address,undefined fuzz-run
+fuzz-run: $(or $(READER:%=$(BUILD)/fuzz-%),$(FUZZERS)) $(BUILD)/make-seeds
+	@$(BUILD)/make-seeds $(BUILD)/seeds
+	@SEED=$(SEED) sh scripts/run_fuzz.sh $(BUILD) $(SECONDS) $(or $(READER),$(READERS))
+
+# Of the commands only the options are fuzzed; what stands beside and above is not built with sanitizers for nothing.
+FUZZ_LIB := $(call float,$(filter-out src/lab/% src/report/%,$(SRC)) \
+    $(patsubst %,src/cli/%.c,compute nearest number option options train_options))
+FUZZ_LINK = $(call say,LINK)$(LINK) -o $@ $(filter %.o,$^) $(LIBS)
+$(FUZZERS): $(BUILD)/fuzz-%: $(BUILD)/entry-%.o $(FUZZ_OBJ) $(FUZZ_LIB) $(BUILD)/objects
+	$(FUZZ_LINK) -fsanitize=fuzzer
+$(BUILD)/make-seeds: $(call float,tests/fuzz/main_seeds.c) $(FUZZ_OBJ) $(FUZZ_LIB) $(BUILD)/objects
+	$(FUZZ_LINK)
+$(BUILD)/entry-%.o: tests/fuzz/entry.c tests/fuzz/fuzz.h $(BUILD)/config.mk
+	$(call say,CC)$(COMPILE) -Itests -DFUZZ_READER=$* -c -o $@ $<
 
 # --- the demo ------------------------------------------------------------------------------------
 
@@ -246,11 +287,12 @@ help:
 	@echo "make blas       tests of matrix products on each build of OpenBLAS that is installed"
 	@echo "make asan       all tests under AddressSanitizer and LeakSanitizer"
 	@echo "make ubsan      all tests under UndefinedBehaviorSanitizer"
+	@echo "make fuzz       hostile input for every reader, by clang's libFuzzer; SECONDS=60 each, READER=safetensors alone"
 	@echo "make install    program, man page and completions to PREFIX (/usr/local), under DESTDIR for packagers"
 	@echo "make clean      remove $(BUILD)"
 	@echo "Set CC=clang, CFLAGS='-O2 -g', BUILD=folder to build otherwise."
 	@echo "BLAS=none does without OpenBLAS: matrix products in plain C, several times slower."
 	@echo "V=1 shows every command."
 
--include $(patsubst %.o,%.d,$(sort $(CLI_OBJ) $(FLOAT_OBJ) $(DOUBLE_OBJ) $(FLOAT_TEST_OBJ) $(DOUBLE_TEST_OBJ)))
-.PHONY: all test blas asan ubsan sanitized demo trap bench lint $(LINT) install clean help
+-include $(patsubst %.o,%.d,$(sort $(CLI_OBJ) $(FLOAT_OBJ) $(DOUBLE_OBJ) $(FLOAT_TEST_OBJ) $(DOUBLE_TEST_OBJ) $(call float,tests/fuzz/main_seeds.c)))
+.PHONY: all test fuzz fuzz-run blas asan ubsan sanitized demo trap bench lint $(LINT) install clean help

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Brings a Debian or Ubuntu machine to where `make`, `make test` and `make demo` work. With --lint also
-# to where `make lint` works and clang can be the compiler. Elsewhere it prints the packages' names.
+# to where `make lint` and `make fuzz` work and clang can be the compiler. Elsewhere it prints the packages' names.
 #
 # Rights: as root it calls apt-get directly; as anyone else it calls sudo, for the apt-get commands
 # alone. When everything is there already it changes nothing and needs neither sudo nor a network.
@@ -9,8 +9,10 @@ set -eu
 build='gcc libc6-dev make pkg-config libopenblas-dev libjansson-dev libutf8proc-dev libxxhash-dev'
 tests='libcriterion-dev'
 lint='clang clang-format clang-tidy shellcheck'
+# What clang links a fuzzer with, where clang alone does not bring it. Old archives lack this name, and their clang does.
+fuzz='libclang-rt-dev'
 
-usage='usage: scripts/setup.sh [--lint]    --lint: also what make lint and CC=clang need'
+usage='usage: scripts/setup.sh [--lint]    --lint: also what make lint, make fuzz and CC=clang need'
 with_lint=no
 for argument; do
     case $argument in
@@ -35,7 +37,7 @@ elsewhere() {
     echo "setup: this script installs on Debian and Ubuntu only; here, install these yourself, then run make:"
     echo "  $1"
     if [ "$with_lint" = yes ]; then
-        echo "for make lint:"
+        echo "for make lint and make fuzz:"
         echo "  $2"
     fi
     if [ -n "${3:-}" ]; then echo "$3"; fi
@@ -49,13 +51,13 @@ if ! have apt-get || ! have dpkg-query; then
             'brew install clang-format llvm shellcheck'
     elif have dnf; then
         elsewhere 'dnf install gcc make pkgconf-pkg-config openblas-devel jansson-devel utf8proc-devel xxhash-devel' \
-            'dnf install clang clang-tools-extra ShellCheck' "$criterion_source"
+            'dnf install clang clang-tools-extra compiler-rt ShellCheck' "$criterion_source"
     elif have pacman; then
         elsewhere 'pacman -S gcc make pkgconf openblas jansson libutf8proc xxhash criterion' \
-            'pacman -S clang shellcheck'
+            'pacman -S clang compiler-rt shellcheck'
     elif have apk; then
         elsewhere 'apk add gcc musl-dev make pkgconf openblas-dev jansson-dev utf8proc-dev xxhash-dev' \
-            'apk add clang clang-extra-tools shellcheck' "$criterion_source"
+            'apk add clang clang-extra-tools compiler-rt shellcheck' "$criterion_source"
     elif have zypper; then
         elsewhere 'zypper install gcc make pkgconf openblas-devel libjansson-devel utf8proc-devel xxhash-devel' \
             'zypper install clang clang-tools ShellCheck' "$criterion_source"
@@ -76,6 +78,9 @@ missing=
 for package in $wanted; do
     installed "$package" || missing="$missing $package"
 done
+if [ "$with_lint" = yes ] && ! sh "$(dirname "$0")/run_fuzz.sh" --compiler clang >/dev/null 2>&1; then
+    missing="$missing $fuzz"
+fi
 if [ -z "$missing" ]; then
     echo "setup: everything is installed already ($wanted)"
     exit 0
@@ -116,11 +121,11 @@ if [ -n "$offered" ]; then apt -q -y install --no-install-recommends $offered; f
 if [ -n "$absent" ]; then
     echo "setup: no enabled archive has:$absent (on Ubuntu they are in universe: add-apt-repository universe)" >&2
     for package in $absent; do
-        case " $tests " in
+        case " $tests $fuzz " in
         *" $package "*) ;;
         *) exit 1 ;;
         esac
     done
-    echo "setup: building works without; make test needs it" >&2
+    echo "setup: building works without; $tests is for make test, $fuzz for make fuzz" >&2
 fi
 echo "setup: done"
