@@ -47,7 +47,7 @@ static void require_same_text(const struct dataset *d, const struct tokenizer *t
 {
     size_t at = 0;
     for (size_t i = 0; i < d->count; i++) {
-        uint8_t symbol[4];
+        uint8_t symbol[TOKENIZER_SYMBOL_SIZE];
         const uint32_t id = dataset_id(d, i);
         fuzz_require(id < t->size, "symbol %zu has id %u of %zu", i, (unsigned)id, t->size);
         const size_t length = tokenizer_decode(t, id, symbol);
