@@ -60,25 +60,35 @@ static enum status refuse(const char *name, const char *key, const char *found, 
 /* What the pre-tokenizer's steps, up to some point, have made of a text. */
 struct steps {
     size_t count, byte_level, white_space;
-    bool single; /* every piece is one character (of the byte-level alphabet, after such a step) */
+    bool has_line_feed; /* the vocabulary has one */
+    bool single;        /* every piece is one character (of the byte-level alphabet, after such a step) */
 };
 
-/* Ways to write "any one character", line ends included, in the library's regular expressions (Oniguruma's: m lets the
- * dot match line ends). */
-static bool matches_any_character(const char *regex)
+static bool is_among(const char *word, const char *const *list, size_t n)
 {
-    static const char *const any[] = {"[\\s\\S]", "[\\S\\s]", "[\\w\\W]",   "[\\W\\w]",  "[\\d\\D]",  "[\\D\\d]",
-                                      "(?m).",    "(?m:.)",   ".|\\n",      "\\n|.",     "(?:.|\\n)", "(?:\\n|.)",
-                                      "(.|\\n)",  "(\\n|.)",  ".|[\\r\\n]", "[\\r\\n]|."};
-    for (size_t i = 0; i < sizeof any / sizeof any[0]; i++)
-        if (strcmp(regex, any[i]) == 0)
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(word, list[i]) == 0)
             return true;
     return false;
 }
 
+/* Ways to write "any one character" in the library's regular expressions (Oniguruma's: m lets the dot match a line
+ * feed, which may be written as itself). Those of the second kind match all but the line feed: it stays alone only as
+ * long as no two stand side by side, so they will do for a vocabulary that has none. */
+static bool matches_any_character(const char *regex, bool has_line_feed)
+{
+    static const char *const any[] = {"[\\s\\S]", "[\\S\\s]", "[\\w\\W]",   "[\\W\\w]",  "[\\d\\D]",  "[\\D\\d]",
+                                      "(?m).",    "(?m:.)",   ".|\\n",      "\\n|.",     "(.|\\n)",   "(\\n|.)",
+                                      ".|\n",     "\n|.",     "(.|\n)",     "(\n|.)",    "(?:.|\\n)", "(?:\\n|.)",
+                                      "(?:.|\n)", "(?:\n|.)", ".|[\\r\\n]", "[\\r\\n]|."};
+    static const char *const most[] = {".", "(.)", "(?:.)", "[^\\n]", "[^\n]"};
+    return is_among(regex, any, sizeof any / sizeof any[0]) ||
+           (!has_line_feed && is_among(regex, most, sizeof most / sizeof most[0]));
+}
+
 /* Whether a Split leaves every character alone. An empty expression matches between any two, whatever is done with the
  * matches; of those that match each character, only Removed and Contiguous keep them from standing alone. */
-static bool isolates(const json_t *split)
+static bool isolates(const json_t *split, bool has_line_feed)
 {
     const char *regex = json_string_value(json_object_get(json_object_get(split, "pattern"), "Regex"));
     const json_t *behavior = json_object_get(split, "behavior");
@@ -86,8 +96,9 @@ static bool isolates(const json_t *split)
         return false;
     if (regex[0] == '\0')
         return true;
-    return matches_any_character(regex) && (is_word(behavior, "Isolated") || is_word(behavior, "MergedWithPrevious") ||
-                                            is_word(behavior, "MergedWithNext"));
+    return matches_any_character(regex, has_line_feed) &&
+           (is_word(behavior, "Isolated") || is_word(behavior, "MergedWithPrevious") ||
+            is_word(behavior, "MergedWithNext"));
 }
 
 static enum status read_step(struct steps *s, const json_t *step, const char *name, struct error *err)
@@ -108,7 +119,7 @@ static enum status read_step(struct steps *s, const json_t *step, const char *na
         s->white_space++;
         return STATUS_OK;
     }
-    if (strcmp(type, "Split") == 0 && isolates(step)) {
+    if (strcmp(type, "Split") == 0 && isolates(step, s->has_line_feed)) {
         s->single = true;
         return STATUS_OK;
     }
@@ -220,7 +231,7 @@ enum status tokenizer_frame_read(enum tokenizer_kind *kind, const json_t *json, 
         return fail(err, STATUS_FORMAT,
                     "%s: model.type is %s, WordLevel over single characters or BPE without merges expected: %s", name,
                     type ? tokenizer_frame_show(type).text : "missing or no string", ADVICE);
-    struct steps steps = {0};
+    struct steps steps = {.has_line_feed = json_object_get(json_object_get(model, "vocab"), "\n") != NULL};
     enum status s = bpe ? check_bpe(model, name, err) : STATUS_OK;
     if (s == STATUS_OK)
         s = check_normalizer(json_object_get(json, "normalizer"), name, err);

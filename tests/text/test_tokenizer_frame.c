@@ -60,6 +60,8 @@ Test(tokenizer_frame, what_gives_a_symbol_a_character_is_told_by_its_kind)
         SPLIT(REGEX(""), "Removed"),
         SPLIT(REGEX("(?m)."), "Isolated"),
         SPLIT(REGEX(".|\\\\n"), "Isolated"),
+        SPLIT(REGEX("(.|\\n)"), "Isolated"),
+        SPLIT(REGEX("."), "Isolated"), /* this vocabulary has no line feed */
         PAIR("{\"type\":\"Digits\",\"individual_digits\":true}", EACH),
         PAIR(EACH, ALONE("{\"type\":\"Punctuation\",\"behavior\":\"Isolated\"}")),
     };
@@ -81,7 +83,7 @@ Test(tokenizer_frame, what_joins_drops_or_changes_characters_is_refused_by_name)
     } cases[] = {
         {words, "null", "does not part the text into single characters"},
         {words, SPLIT("{\"String\":\"\"}", "Isolated"), "does not part"},
-        {words, SPLIT(REGEX("."), "Isolated"), "does not part"},
+        {"{\"type\":\"WordLevel\",\"vocab\":{\"a\":0,\"\\n\":1}}", SPLIT(REGEX("."), "Isolated"), "does not part"},
         {words, SPLIT(REGEX("\\\\X"), "Isolated"), "does not part"},
         {words, SPLIT(REGEX("[\\\\s\\\\S]"), "Contiguous"), "does not part"},
         {words, SPLIT(REGEX("[\\\\s\\\\S]"), "Removed"), "pre_tokenizer is Split, which removes characters"},
