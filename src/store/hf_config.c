@@ -203,7 +203,7 @@ static enum status read_numbers(struct config *c, struct hf_config_foreign *foun
         return fail(
             o->err, STATUS_FORMAT,
             "%s: embd_pdrop %g, attn_pdrop %g and resid_pdrop %g differ, one dropout for all expected: make them "
-            "equal",
+            "equal, or take the folder over with nopeek import",
             o->name, found->embd_pdrop, found->attn_pdrop, c->dropout);
     return STATUS_OK;
 }
