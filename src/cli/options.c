@@ -9,10 +9,14 @@
 #include <sys/stat.h>
 
 #include "cli/nearest.h"
+#include "io/json_text.h"
 
 #define COMMON_CODE 256 /* what getopt_long returns: 256 + ... for --help, --version, --config */
 #define FIRST_CODE 512  /* 512 + 2 * row for --name, one more for --no-name */
 #define NONE SIZE_MAX
+
+/* Many times what all options together take. */
+static const struct json_limits config_limits = {.bytes = (size_t)1 << 20, .depth = 8, .values = (size_t)1 << 16};
 
 enum common { COMMON_HELP, COMMON_VERSION, COMMON_CONFIG, COMMON_COUNT };
 static const char *const common_name[] = {"help", "version", "config"};
@@ -193,8 +197,22 @@ enum status options_load(struct options *o, json_t *object, enum options_source 
     return STATUS_OK;
 }
 
+/* A pipe may be named too (<(...) of a shell), so its size is known only when it has been read. */
+static enum status parse_stream(json_t **object, FILE *f, const char *path, struct error *err)
+{
+    uint8_t *text = malloc(config_limits.bytes + 1);
+    if (!text)
+        return fail(err, STATUS_MEMORY, "%s: out of memory", path);
+    const size_t n = fread(text, 1, config_limits.bytes + 1, f);
+    const enum status s = ferror(f) ? fail(err, STATUS_READ, "%s: cannot be read", path)
+                                    : json_text_parse(object, path, text, n, 0, &config_limits, err);
+    free(text);
+    return s;
+}
+
 static enum status load_file(struct options *o, const char *path, struct error *err)
 {
+    json_t *object = NULL;
     FILE *f = fopen(path, "rb");
     if (!f)
         return fail(err, STATUS_OPEN, "--config: %s: %s", path, strerror(errno));
@@ -203,14 +221,10 @@ static enum status load_file(struct options *o, const char *path, struct error *
         fclose(f);
         return fail(err, STATUS_OPEN, "--config: %s: a folder, expected a JSON file", path);
     }
-    json_error_t why;
-    json_t *object = json_loadf(f, JSON_REJECT_DUPLICATES, &why);
-    const bool broken = ferror(f) != 0;
+    const enum status read = parse_stream(&object, f, path, err);
     fclose(f);
-    if (!object && broken)
-        return fail(err, STATUS_READ, "--config: %s: cannot be read", path);
-    if (!object)
-        return fail(err, STATUS_FORMAT, "--config: %s: line %d: %s", path, why.line, why.text);
+    if (read != STATUS_OK)
+        return fail_within(err, read, "--config");
     const enum status s = options_load(o, object, OPTIONS_CONFIG, path, err);
     json_decref(object); /* options_load keeps its own reference */
     return s == STATUS_OK ? s : fail_within(err, s, "--config");

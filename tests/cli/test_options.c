@@ -296,6 +296,18 @@ Test(options, a_wrong_config_file_is_refused_in_one_line)
     refuse(WORDS("--config", "/tmp"), STATUS_OPEN, SAYS("/tmp", "folder"));
 }
 
+Test(options, a_config_file_without_end_or_of_endless_depth_is_refused, .timeout = 20)
+{
+    refuse(WORDS("--config", "/dev/zero"), STATUS_FORMAT, SAYS("--config: /dev/zero", "at most 1048576 expected"));
+    char deep[2001];
+    memset(deep, '[', sizeof deep - 1);
+    deep[sizeof deep - 1] = '\0';
+    char *path = strdup(file_with(deep));
+    refuse(WORDS("--config", path), STATUS_FORMAT, SAYS("--config", path, "nested more than 8 deep"));
+    unlink(path);
+    free(path);
+}
+
 Test(options, saved_settings_come_back_but_yield_to_what_is_given)
 {
     struct options o, again;
