@@ -216,6 +216,27 @@ Test(cmd_train_resume, a_file_that_cannot_grow_is_one_line_and_the_checkpoint_be
     cr_assert(rig_has_step("run", 20));
 }
 
+Test(cmd_train_resume, a_damaged_log_costs_a_note_and_not_the_run)
+{
+    TINY_TRAIN_OK(tiny_train_text(), "-o", RUN("run"), "--stop-after", "3", "--log-interval", "1");
+    char *log = scratch_read(RUN("run/metrics.jsonl"), NULL);
+    log[0] = '\x1b';
+    scratch_write(RUN("run/metrics.jsonl"), log, strlen(log));
+    struct program p;
+    TINY_TRAIN(&p, "--resume", RUN("run"));
+    cr_assert_eq(p.status, 0, "%s", p.err);
+    cr_assert(strstr(p.err, "line 1 of metrics.jsonl is no record (1 such lines): the log as it was is "), "%s", p.err);
+    program_free(&p);
+    char *old = scratch_read(RUN("run/metrics.jsonl.old"), NULL), *now = scratch_read(RUN("run/metrics.jsonl"), NULL);
+    cr_assert_str_eq(old, log, "nothing is lost");
+    const char *sound = strchr(log, '\n') + 1;
+    cr_assert_eq(strncmp(now, sound, strlen(sound)), 0, "what is sound goes on");
+    cr_assert_gt(strlen(now), strlen(sound));
+    free(log);
+    free(old);
+    free(now);
+}
+
 Test(cmd_train_resume, a_place_that_cannot_be_written_is_one_line)
 {
     scratch_write(scratch_path("file"), "x", 1);

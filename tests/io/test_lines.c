@@ -8,7 +8,7 @@
 
 #include "support/scratch.h"
 
-TestSuite(lines, .init = scratch_make, .fini = scratch_remove);
+TestSuite(lines, .init = scratch_make, .fini = scratch_remove, .timeout = 60);
 
 static struct line next(struct lines *l)
 {

@@ -325,6 +325,34 @@ Test(checkpoint, refuses_json_files_of_gigabytes_by_their_size)
     }
 }
 
+Test(checkpoint, a_pipe_or_folder_in_place_of_any_file_is_refused_without_waiting, .timeout = 20)
+{
+    static const char *const files[] = {"trainer_state.json", "config.json",           "tokenizer.json",
+                                        "model.safetensors",  "optimizer.safetensors", "tokenizer_config.json"};
+    for (size_t i = 0; i < 6; i++)
+        for (int folder = 0; folder < 2; folder++) {
+            const char *path = scratch_path("step-000010/%s", files[i]);
+            write_sample(10, true, true);
+            cr_assert_eq(unlink(path), 0);
+            cr_assert_eq(folder ? mkdir(path, 0777) : mkfifo(path, 0666), 0);
+            expect_refusal(true, STATUS_OPEN, folder ? "is a folder" : "is a pipe or device");
+        }
+}
+
+/* A link in place of a file is followed, as a model may be kept elsewhere; its bytes are held to the same hash. */
+Test(checkpoint, a_link_to_other_bytes_is_refused_by_their_hash)
+{
+    write_sample(10, true, true);
+    cr_assert_eq(rename(scratch_path("step-000010/config.json"), scratch_path("config")), 0);
+    cr_assert_eq(symlink(scratch_path("config"), scratch_path("step-000010/config.json")), 0);
+    expect_readable(true);
+    char *bytes = scratch_read(scratch_path("config"), NULL);
+    bytes[strlen(bytes) - 1] = ' ';
+    scratch_write(scratch_path("config"), bytes, strlen(bytes));
+    free(bytes);
+    expect_refusal(false, STATUS_FORMAT, "config.json: not the bytes that were saved");
+}
+
 Test(checkpoint, refuses_deep_nesting_in_every_json_file)
 {
     static const char *const files[] = {"trainer_state.json", "config.json", "tokenizer.json"};
