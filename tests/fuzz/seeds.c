@@ -167,7 +167,7 @@ void seeds_optimizer(seeds_emit *emit, void *context)
         sample_make(&s, bias, true);
         fuzz_require(tensors_build_moments(&bytes, &size, &s.model.table, s.moments.m, s.moments.v, &err) == STATUS_OK,
                      "%s", err.message);
-        emit(context, bias ? "other-model" : "written", bytes, size);
+        emit(context, bias ? "not-this-model" : "written", bytes, size);
         free(bytes);
         sample_free(&s);
     }
@@ -250,7 +250,7 @@ void seeds_metrics(seeds_emit *emit, void *context)
     emit_after(emit, context, "whole", "\x09", 1, log, sizeof log - 1);
     emit_after(emit, context, "cut", "\x02", 1, log, sizeof log - 3);
     emit_after(emit, context, "anew", "\xff", 1, log, sizeof log - 1);
-    emit_after(emit, context, "damaged", "\x02", 1, damaged, sizeof damaged - 1);
+    emit_after(emit, context, "not-sound", "\x02", 1, damaged, sizeof damaged - 1);
 }
 
 void seeds_text(seeds_emit *emit, void *context)
@@ -262,20 +262,22 @@ void seeds_text(seeds_emit *emit, void *context)
         {"crlf", "a\r\nb\rc\n\r\r\n"},
         {"utf8", SAMPLE_TEXT "\xE4\xBD\xA0\xE5\xA5\xBD\xD0\x94\xCC\x81"},
         {"mark", "\xEF\xBB\xBFtext"},
-        {"latin", "caf\xE9 au lait"},
-        {"overlong", "a\xC0\xAF\xE0\x80\xAF"},
-        {"surrogate", "\xED\xA0\xBD\xED\xB8\x80"},
-        {"beyond", "\xF4\x8F\xBF\xBF\xF4\x90\x80\x80"},
-        {"cut", "abc\xF0\x9F\x90"},
+        {"not-latin", "caf\xE9 au lait"},
+        {"not-overlong", "a\xC0\xAF\xE0\x80\xAF"},
+        {"not-surrogate", "\xED\xA0\xBD\xED\xB8\x80"},
+        {"not-beyond", "\xF4\x8F\xBF\xBF\xF4\x90\x80\x80"},
+        {"not-cut", "abc\xF0\x9F\x90"},
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         for (int kind = 0; kind < 2; kind++) {
             char name[32];
             const uint8_t head[2] = {(uint8_t)kind, (uint8_t)(i * 28)};
-            snprintf(name, sizeof name, "%s-%s", texts[i].name, kind ? "bytes" : "chars");
+            const bool bad = strncmp(texts[i].name, "not-", 4) == 0;
+            snprintf(name, sizeof name, "%s-%s", texts[i].name + (bad && kind ? 4 : 0), kind ? "bytes" : "chars");
             emit_after(emit, context, name, head, 2, texts[i].text, strlen(texts[i].text));
         }
-    emit_after(emit, context, "zero", "\0\x20", 2, "a\0b", 3);
+    emit_after(emit, context, "across", "\xF0\x05", 2, "\r\n\xF0\x9F\x90\x81\xE2\x80\xA8\r\n", 11);
+    emit_after(emit, context, "not-zero", "\0\x20", 2, "a\0b", 3);
 }
 
 void seeds_protocol(seeds_emit *emit, void *context)
@@ -284,13 +286,13 @@ void seeds_protocol(seeds_emit *emit, void *context)
         const char *name, *line;
     } lines[] = {
         {"hello", "\x01{\"vocab_size\":5,\"context\":3,\"one_length\":true}"},
-        {"gave-up", "\x01{\"error\":\"no \\u00e9 model\"}"},
+        {"not-hello", "\x01{\"error\":\"no \\u00e9 model\"}"},
         {"one", "\x20{\"logits\":[[1.5]]}"},
         {"words", "\x26{\"logits\":[[NaN,-Infinity,null,2e-3]]}"},
         {"rows", "\x0a{\"time\":[{\"a\":\"]\\\"\"}],\"logits\":[[1,2],[3,4]]}"},
         {"all", "\x2a{ \"logits\" : [ [ 1 , 2 ] , [ 3 , 4 ] ] } "},
-        {"error", "\x20{\"error\":\"out of memory\"}"},
-        {"error-object", "\x20{\"logits\":[[1]],\"error\":{\"code\":[3]}}"},
+        {"not-logits", "\x20{\"error\":\"out of memory\"}"},
+        {"not-an-answer", "\x20{\"logits\":[[1]],\"error\":{\"code\":[3]}}"},
     };
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
         emit_text(emit, context, lines[i].name, lines[i].line);

@@ -7,7 +7,8 @@
 
 #include "fuzz/fuzz.h"
 
-/* Takes one seed; the bytes are the caller's again afterwards. */
+/* Takes one seed; the bytes are the caller's again afterwards. A name that begins with "not-" is of one that the reader
+ * refuses; every other is accepted. */
 typedef void seeds_emit(void *context, const char *name, const uint8_t *bytes, size_t n);
 
 #define SEEDS_DECLARE(reader) void seeds_##reader(seeds_emit *emit, void *context);

@@ -30,11 +30,13 @@ static void run(struct replay *r, const uint8_t *bytes, size_t n)
 
 static void replay(void *context, const char *name, const uint8_t *bytes, size_t n)
 {
-    (void)name;
     struct replay *r = context;
     static const uint8_t changes[] = {'0', '"', ',', '}', '[', 0xFF, 0x00, '9'};
     const size_t stride = n / PLACES + 1;
+    const size_t before = fuzz_accepted_count();
     run(r, bytes, n);
+    cr_assert_eq(fuzz_accepted_count() == before, strncmp(name, "not-", 4) == 0, "%s is %s", name,
+                 fuzz_accepted_count() == before ? "refused" : "accepted");
     for (size_t cut = 0; cut < n; cut += stride)
         run(r, bytes, cut);
     uint8_t *changed = malloc(n + 1);
