@@ -50,7 +50,8 @@ void attention_shape_summary(double *normalised, double *max_score, const struct
             sum += rows_sum / log((double)visible);
             counted += s->B;
         }
-        normalised[h] = counted ? sum / (double)counted : (double)NAN;
+        const double mean = counted ? sum / (double)counted : (double)NAN;
+        normalised[h] = mean > 1 ? 1 : mean; /* ln of the visible keys, rounded to a real, may lie above it */
         max_score[h] = max;
     }
 }

@@ -207,14 +207,20 @@ VARIANTS(void, attention_tile_log,
     real *restrict lse = rows->lse + row, *restrict entropy = rows->entropy + row,
                    *restrict max_score = rows->max_score + row;
     const real *m = state->m, *l = state->l, *a = state->a, nothing = -(real)INFINITY;
+    bool close = false; /* to the most that a row can have */
     for (size_t i = 0; i < queries; i++) {
         const bool none = l[i] == 0;
         const real log_l = vmath_log(none ? 1 : l[i]), most = vmath_log(none ? 1 : visible[i]);
         const real h = log_l - a[i] / (none ? 1 : l[i]), positive = h < 0 ? 0 : h;
         lse[i] = none ? nothing : m[i] + log_l;
-        entropy[i] = none ? 0 : positive > most ? most : positive; /* rounding only; NaN stays */
+        entropy[i] = none ? 0 : positive;
+        close |= positive > most * (1 - 4 * REAL_EPSILON);
         max_score[i] = none ? nothing : l[i] != l[i] && m[i] < -nothing ? l[i] : m[i];
     }
+    /* Rounding only; NaN stays. The last digit of vmath_log is no bound, so this is libm's, and not for every row. */
+    for (size_t i = 0; close && i < queries; i++)
+        if (visible[i] > 0 && entropy[i] > (real)log((double)visible[i]))
+            entropy[i] = (real)log((double)visible[i]);
 }
 
 INSIDE void gradient_lanes(real *restrict p, real *restrict ds, size_t ld, const struct attention_tile *t, size_t first,

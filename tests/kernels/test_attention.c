@@ -339,6 +339,27 @@ Test(attention, entropy_keeps_its_digits_when_the_maximum_moves_at_scores_of_ten
     }
 }
 
+/* Also where a row is one query over a cache, and rounded factors make it. */
+Test(attention, entropy_lies_between_zero_and_the_log_of_the_visible_keys)
+{
+    static const double scores[] = {0, 1e-3, 1, 30, 1000, 1e6};
+    for (size_t k = 0; k < 24; k++) {
+        const size_t T_q = k % 4 < 2 ? 1 : 37;
+        const struct change change = {.tile = 8, .bf16 = k % 2};
+        const struct attention_sizes sizes = {2, 2, 2, 5, T_q, 37};
+        struct attention_case c;
+        make(&c, &sizes, ATTENTION_DENSE, scores[k / 4], false, 0, &change);
+        run(&c);
+        for (size_t row = 0; row < 2 * 2 * T_q; row++) {
+            const size_t visible = row / T_q % 2 ? 37 : 37 - T_q + row % T_q + 1;
+            const real h = c.rows.entropy[row];
+            cr_assert(h >= 0 && h <= (real)log((double)visible), "scores %g, %zu queries, row %zu: %.9g of %zu keys",
+                      scores[k / 4], T_q, row, (double)h, visible);
+        }
+        attention_case_free(&c);
+    }
+}
+
 /* ---- what is not finite, and what lies later ---- */
 
 /* Rows of results that must not change when key `key` does (or none: T_k) and query row `query` (or none: T_q), both of

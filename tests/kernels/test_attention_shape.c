@@ -115,8 +115,23 @@ Test(attention_shape, summary_is_one_for_uniform_and_zero_for_one_hot_rows)
     double share[2], largest[2];
     attention_shape_summary(share, largest, &(struct attention_rows){.entropy = uniform, .max_score = max}, &s);
     cr_assert(fabs(share[0] - 1) < 1e-6 && fabs(share[1] - 1) < 1e-6);
+    cr_assert(share[0] <= 1 && share[1] <= 1);
     attention_shape_summary(share, largest, &(struct attention_rows){.entropy = one_hot, .max_score = max}, &s);
     cr_assert(share[0] == 0 && share[1] == 0);
+}
+
+Test(attention_shape, summary_is_never_above_one_at_any_length)
+{
+    for (size_t T = 2; T <= 64; T++) {
+        real uniform[2 * 64], max[2 * 64] = {0};
+        struct attention_shape s = good;
+        s.T_q = s.T_k = T;
+        for (size_t i = 0; i < 2 * T; i++)
+            uniform[i] = (real)log(i < T ? (double)(i + 1) : (double)T);
+        double share[2], largest[2];
+        attention_shape_summary(share, largest, &(struct attention_rows){.entropy = uniform, .max_score = max}, &s);
+        cr_assert(share[0] <= 1 && share[1] <= 1, "%zu keys: %.17g and %.17g", T, share[0], share[1]);
+    }
 }
 
 Test(attention_shape, summary_of_rows_that_see_one_key_is_nan_and_a_nan_score_stays)
