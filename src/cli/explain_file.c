@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/file.h"
-#include "io/json_text.h"
+#include "io/json_file.h"
 
 /* The largest number that can be multiplied a few times and still be fp32. */
 #define LARGEST 1e6
@@ -133,17 +132,10 @@ static enum status read_words(struct explain_file *f, const char *name, const ch
 static enum status parse(struct explain_file *f, const char *path, struct error *err)
 {
     static const struct json_limits limits = {.bytes = 65536, .depth = 4, .values = 4096};
-    if (!path)
-        return json_text_parse(&f->json, "the example", (const uint8_t *)explain_file_example,
-                               strlen(explain_file_example), 0, &limits, err);
-    uint8_t *bytes;
-    size_t size;
-    enum status s = file_load(&bytes, &size, path, limits.bytes, err);
-    if (s != STATUS_OK)
-        return s;
-    s = json_text_parse(&f->json, path, bytes, size, 0, &limits, err);
-    free(bytes);
-    return s;
+    if (path)
+        return json_file_read(&f->json, path, &limits, err);
+    return json_text_parse(&f->json, "the example", (const uint8_t *)explain_file_example, strlen(explain_file_example),
+                           0, &limits, err);
 }
 
 enum status explain_file_read(struct explain_file *f, const char *path, const char *look_at, struct error *err)

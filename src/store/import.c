@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 
 #include "io/commit.h"
+#include "io/json_file.h"
 #include "store/checkpoint.h"
-#include "store/json_file.h"
 #include "store/run.h"
 #include "store/state.h"
 #include "store/tensors.h"

@@ -9,7 +9,7 @@
 
 #include "base/checked.h"
 #include "io/commit.h"
-#include "store/json_file.h"
+#include "io/json_file.h"
 
 #define MODEL_FILE "model.safetensors"
 #define LIST_FILE "model.safetensors.index.json"

@@ -1,4 +1,4 @@
-#include "store/json_file.h"
+#include "io/json_file.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* A JSON file of a folder that may come from anywhere. */
-#ifndef STORE_JSON_FILE_H
-#define STORE_JSON_FILE_H
+/* A JSON file that may come from anywhere. */
+#ifndef IO_JSON_FILE_H
+#define IO_JSON_FILE_H
 
 #include "io/json_text.h"
 
