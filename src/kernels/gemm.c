@@ -18,7 +18,7 @@
 #endif
 
 /* Where OpenBLAS is built without threads its own memory has no lock: several threads that call it at once now and then
- * get wrong sums, or none (OpenBLAS issues 1755 and 2126). Whether it was built with USE_LOCKING cannot be asked. */
+ * get wrong sums, or none. Whether it was built with USE_LOCKING cannot be asked. */
 static bool library_is_safe(void)
 {
 #if HAVE_OPENBLAS
