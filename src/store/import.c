@@ -9,6 +9,7 @@
 #include "io/json_file.h"
 #include "store/checkpoint.h"
 #include "store/run.h"
+#include "store/run_lock.h"
 #include "store/state.h"
 #include "store/tensors.h"
 
@@ -162,17 +163,32 @@ void import_free(struct import *m)
     *m = (struct import){0};
 }
 
+/* Locked first: a run that another process trains in is nobody's to move aside. */
+static enum status write_run(const struct import *m, const char *dir, bool force, const json_t *state,
+                             struct error *err)
+{
+    struct run_lock lock = {0};
+    enum status s = run_lock_take(&lock, dir, err);
+    if (s != STATUS_OK)
+        return s;
+    s = run_create(dir, force, err);
+    if (s == STATUS_OK)
+        s = checkpoint_write(dir, 0, &m->model, &m->tokenizer, NULL, state, err);
+    if (s == STATUS_OK)
+        s = run_link(dir, 0, 0, err);
+    run_lock_release(&lock);
+    return s;
+}
+
 enum status import_write(const struct import *m, const char *dir, bool force, struct error *err)
 {
     json_t *state = json_pack("{s:{s:o, s:s, s:I}}", "imported", "from", state_path_json(m->folder), "types", m->types,
                               "shards", (json_int_t)m->shards);
     if (!state)
         return fail_memory(err, dir);
-    enum status s = run_create(dir, force, err);
+    enum status s = run_make_folder(dir, err);
     if (s == STATUS_OK)
-        s = checkpoint_write(dir, 0, &m->model, &m->tokenizer, NULL, state, err);
-    if (s == STATUS_OK)
-        s = run_link(dir, 0, 0, err);
+        s = write_run(m, dir, force, state, err);
     json_decref(state);
     return s;
 }

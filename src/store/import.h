@@ -40,8 +40,8 @@ enum status import_read(struct import *m, const char *folder, enum import_tokens
 void import_free(struct import *m);
 
 /* Makes it the run DIR, as run_create does, with the one checkpoint step-000000, to which latest and best point; there
- * is no optimizer to resume. trainer_state.json says under "imported" where it comes from. STATUS_USAGE, STATUS_WRITE,
- * STATUS_MEMORY, STATUS_RANGE. */
+ * is no optimizer to resume. trainer_state.json says under "imported" where it comes from. A run that another process
+ * trains in is left alone (STATUS_OPEN). STATUS_USAGE, STATUS_WRITE, STATUS_MEMORY, STATUS_RANGE. */
 enum status import_write(const struct import *m, const char *dir, bool force, struct error *err);
 
 #endif

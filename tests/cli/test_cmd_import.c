@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "store/run_lock.h"
 #include "support/foreign.h"
 #include "support/program.h"
 #include "support/scratch.h"
@@ -108,6 +109,22 @@ Test(cmd_import, a_run_that_is_there_stays_unless_forced)
     RUN("import", scratch_path("m"), "-o", scratch_path("run"), "--force");
     cr_assert(scratch_exists(scratch_path("run/old-1/step-000000/config.json")));
     cr_assert(scratch_exists(scratch_path("run/best/model.safetensors")));
+}
+
+Test(cmd_import, a_run_that_is_being_trained_is_left_alone_even_when_forced)
+{
+    struct program p;
+    struct error err;
+    struct run_lock lock = {0};
+    RUN("import", scratch_path("m"), "-o", scratch_path("run"));
+    cr_assert(!scratch_exists(scratch_path("run/.nopeek-lock")), "let go of");
+    cr_assert_eq(run_lock_take(&lock, scratch_path("run"), &err), STATUS_OK, "%s", err.message);
+    PROGRAM(&p, "import", scratch_path("m"), "-o", scratch_path("run"), "--force");
+    program_expect_refused(&p, 1, scratch_path("run"));
+    program_free(&p);
+    cr_assert(!scratch_exists(scratch_path("run/old-1")));
+    run_lock_release(&lock);
+    RUN("import", scratch_path("m"), "-o", scratch_path("run"), "--force");
 }
 
 Test(cmd_import, what_is_refused_leaves_nothing_behind)
