@@ -22,6 +22,7 @@
     X(metrics)                                                                                                         \
     X(text)                                                                                                            \
     X(checkpoint)                                                                                                      \
+    X(shards)                                                                                                          \
     X(protocol)                                                                                                        \
     X(options)
 

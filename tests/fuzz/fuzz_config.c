@@ -1,4 +1,6 @@
-/* Any bytes as config.json. A config that is accepted is sound, and comes back from what is written of it. */
+/* Any bytes as config.json, ours or of a folder that is imported. A config that is accepted is sound, and comes back
+ * from what is written of it. */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,13 +8,15 @@
 #include "store/checkpoint.h"
 #include "store/hf_config.h"
 
-static enum status read(struct config *c, const uint8_t *bytes, size_t n, struct error *err)
+static enum status read(struct config *c, bool foreign, const uint8_t *bytes, size_t n, struct error *err)
 {
     json_t *json;
+    struct hf_config_foreign found;
     fuzz_clear(err);
     enum status s = json_text_parse(&json, "config.json", bytes, n, 0, &checkpoint_config_limits, err);
     if (s == STATUS_OK)
-        s = hf_config_read(c, json, "config.json", err);
+        s = foreign ? hf_config_read_foreign(c, &found, json, "config.json", err)
+                    : hf_config_read(c, json, "config.json", err);
     json_decref(json);
     return s;
 }
@@ -32,7 +36,14 @@ int fuzz_config(const uint8_t *bytes, size_t n)
 {
     struct error err;
     struct config c, again;
-    const enum status s = read(&c, bytes, n, &err);
+    enum status s = read(&c, false, bytes, n, &err);
+    /* The rules for folders of other programs are looser, never other: what is ours means the same by them. */
+    if (s == STATUS_OK) {
+        fuzz_require(read(&again, true, bytes, n, &err) == STATUS_OK, "%s", err.message);
+        require_same(&c, &again);
+    } else {
+        s = read(&c, true, bytes, n, &err);
+    }
     if (s != STATUS_OK) {
         fuzz_refused(s, &err);
         return 0;
@@ -42,7 +53,8 @@ int fuzz_config(const uint8_t *bytes, size_t n)
     json_t *json = hf_config_make(&c);
     char *text = json_dumps(json, JSON_INDENT(2));
     fuzz_require(text, "not written");
-    fuzz_require(read(&again, (const uint8_t *)text, strlen(text), &err) == STATUS_OK, "%s in %s", err.message, text);
+    fuzz_require(read(&again, false, (const uint8_t *)text, strlen(text), &err) == STATUS_OK, "%s in %s", err.message,
+                 text);
     require_same(&c, &again);
     free(text);
     json_decref(json);

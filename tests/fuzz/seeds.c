@@ -110,6 +110,10 @@ void seeds_config(seeds_emit *emit, void *context)
               "\"bos_token_id\":50256,\"embd_pdrop\":0.1,\"eos_token_id\":50256,\"layer_norm_epsilon\":1e-05,"
               "\"model_type\":\"gpt2\",\"n_ctx\":1024,\"n_embd\":768,\"n_head\":12,\"n_inner\":3072,\"n_layer\":12,"
               "\"n_positions\":1024,\"resid_pdrop\":0.1,\"vocab_size\":50257}");
+    emit_text(emit, context, "import",
+              "{\"architectures\":[\"GPT2Model\"],\"attn_pdrop\":0.0,\"dtype\":\"bfloat16\",\"embd_pdrop\":0.1,"
+              "\"layer_norm_epsilon\":1e-06,\"model_type\":\"gpt2\",\"n_embd\":24,\"n_layer\":2,\"pruned_heads\":{},"
+              "\"quantization_config\":null,\"resid_pdrop\":0.2}");
 }
 
 void seeds_tokenizer(seeds_emit *emit, void *context)
@@ -278,6 +282,20 @@ void seeds_text(seeds_emit *emit, void *context)
         }
     emit_after(emit, context, "across", "\xF0\x05", 2, "\r\n\xF0\x9F\x90\x81\xE2\x80\xA8\r\n", 11);
     emit_after(emit, context, "not-zero", "\0\x20", 2, "a\0b", 3);
+}
+
+void seeds_shards(seeds_emit *emit, void *context)
+{
+    emit_text(emit, context, "listed",
+              "{\"metadata\":{\"total_size\":40},\"weight_map\":{\"a\":\"model-00001-of-00002.safetensors\","
+              "\"b\":\"model-00001-of-00002.safetensors\",\"c\":\"model-00002-of-00002.safetensors\","
+              "\"d\":\"model-00002-of-00002.safetensors\"}}");
+    emit_text(emit, context, "one",
+              "{\"weight_map\":{\"c\":\"model-00002-of-00002.safetensors\","
+              "\"d\":\"model-00002-of-00002.safetensors\"}}");
+    emit_text(emit, context, "outside",
+              "{\"weight_map\":{\"a\":\"../shards/model-00001-of-00002.safetensors\","
+              "\"b\":\"../shards/model-00001-of-00002.safetensors\"}}");
 }
 
 void seeds_protocol(seeds_emit *emit, void *context)

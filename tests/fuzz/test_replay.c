@@ -124,6 +124,11 @@ Test(fuzz, checkpoint_a_folder_that_is_accepted_is_written_again)
     REPLAY(checkpoint);
 }
 
+Test(fuzz, shards_lie_in_their_folder_and_share_no_tensor)
+{
+    REPLAY(shards);
+}
+
 Test(fuzz, protocol_numbers_that_are_accepted_were_all_written)
 {
     REPLAY(protocol);
