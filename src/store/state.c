@@ -74,9 +74,9 @@ static enum status get_text(struct state *s, const json_t *json, const char *nam
         return fail(err, STATUS_MEMORY, "%s", NO_MEMORY);
     for (size_t i = 0; i < n; i++) {
         list[i] = json_string_value(json_array_get(paths, i));
-        if (!list[i]) {
+        if (!list[i] || list[i][0] == '\0') {
             free(list);
-            return bad_key(name, "text", "an object whose paths are strings", err);
+            return bad_key(name, "text", "an object whose paths are strings, none of them empty", err);
         }
     }
     enum status status = state_set_text(s, list, n, err);

@@ -116,6 +116,8 @@ static const struct {
     {"text", "{\"paths\":[],\"hash\":\"\",\"bytes\":1,\"symbols\":1}", "32 hex digits"},
     {"text", TEXT("\"bytes\":-1,\"symbols\":0"), "bytes"},
     {"text", TEXT("\"bytes\":1"), "symbols"},
+    {"text", "{\"paths\":[\"a\",\"\"],\"hash\":\"0123456789abcdef0123456789abcdef\",\"bytes\":1,\"symbols\":1}",
+     "none of them empty"},
     /* wrong in size, not in kind */
     {"step", "4294967296", "\"step\" must be a whole number from 0 to 4294967295"},
     {"step", "9007199254740993", "step"},
