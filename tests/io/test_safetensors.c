@@ -304,6 +304,33 @@ Test(safetensors, the_hash_is_that_of_the_whole_file_however_it_was_read)
     free(bytes);
 }
 
+/* The format asks for no alignment: a header of any length, bytes before the floats. */
+Test(safetensors, floats_at_every_misaligned_offset_read_like_any_others)
+{
+    for (size_t odd = 0; odd < 8; odd++)
+        for (size_t blanks = 0; blanks < 8; blanks++) {
+            struct error err;
+            struct safetensors s;
+            real out[2];
+            char header[256];
+            snprintf(header, sizeof header,
+                     "{\"b\":{\"dtype\":\"U8\",\"shape\":[%zu],\"data_offsets\":[0,%zu]},"
+                     "\"f\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[%zu,%zu]}}%*s",
+                     odd, odd, odd, odd + 8, (int)blanks, "");
+            cr_assert_eq(safetensors_open(&s, make_file(strlen(header), header, odd + 8), &err), STATUS_OK, "%s",
+                         err.message);
+            cr_assert_eq(safetensors_read(out, &s, safetensors_find(&s, "f"), &err), STATUS_OK, "%s", err.message);
+            for (size_t i = 0; i < 2; i++) {
+                const uint32_t byte = (uint32_t)(odd + 4 * i);
+                const uint32_t bits = byte | (byte + 1) << 8 | (byte + 2) << 16 | (byte + 3) << 24;
+                float expected;
+                memcpy(&expected, &bits, sizeof expected);
+                cr_assert_eq(out[i], (real)expected, "offset %zu, %zu blanks", odd, blanks);
+            }
+            safetensors_close(&s);
+        }
+}
+
 /* The file is changed in place after it was opened: what was read before and what the hash is of are the same bytes. */
 Test(safetensors, the_hash_is_of_the_bytes_that_were_used_not_of_those_there_now)
 {
