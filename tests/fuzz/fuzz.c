@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define PATH_SIZE 512
@@ -13,9 +14,17 @@
 static char folder[PATH_SIZE / 2];
 static size_t accepted;
 
-const char *const fuzz_file_names[FUZZ_FILES] = {"model.safetensors",  "config.json",
-                                                 "tokenizer.json",     "optimizer.safetensors",
-                                                 "trainer_state.json", "tokenizer_config.json"};
+const char *const fuzz_file_names[FUZZ_FILES] = {
+    "model.safetensors",
+    "config.json",
+    "tokenizer.json",
+    "optimizer.safetensors",
+    "trainer_state.json",
+    "tokenizer_config.json",
+    "model.safetensors.index.json",
+    "model-00001-of-00002.safetensors",
+    "model-00002-of-00002.safetensors",
+};
 
 void fuzz_broken(const char *file, int line, const char *condition, const char *format, ...)
 {
@@ -148,6 +157,22 @@ static void remove_at(const char *path, int depth)
 void fuzz_remove(const char *name)
 {
     remove_at(fuzz_path(name), 3);
+}
+
+void fuzz_unpack(const char *name, const uint8_t *bytes, size_t n)
+{
+    fuzz_remove(name);
+    const char *path = fuzz_path(name);
+    fuzz_require(mkdir(path, 0700) == 0, "%s", path);
+    while (n >= 3) {
+        const size_t file = bytes[0] % FUZZ_FILES, stated = bytes[1] | (size_t)bytes[2] << 8;
+        const size_t size = stated < n - 3 ? stated : n - 3;
+        char inner[128];
+        snprintf(inner, sizeof inner, "%s/%s", name, fuzz_file_names[file]);
+        fuzz_file(inner, bytes + 3, size);
+        bytes += 3 + size;
+        n -= 3 + size;
+    }
 }
 
 void fuzz_end(void)

@@ -23,6 +23,7 @@
     X(text)                                                                                                            \
     X(checkpoint)                                                                                                      \
     X(shards)                                                                                                          \
+    X(import)                                                                                                          \
     X(protocol)                                                                                                        \
     X(options)
 
@@ -60,9 +61,11 @@ void fuzz_remove(const char *name);
 /* Removes the folder itself; the next call makes another. */
 void fuzz_end(void);
 
-/* A checkpoint's files as one input: records of the file's number, the size in two bytes (little-endian), the content.
- */
-enum { FUZZ_FILES = 6 };
+/* A folder's files as one input: records of the file's number, the size in two bytes (little-endian), the content. */
+enum { FUZZ_FILES = 9 };
 extern const char *const fuzz_file_names[FUZZ_FILES];
+
+/* Makes the folder of that name anew, with the files of such an input. */
+void fuzz_unpack(const char *name, const uint8_t *bytes, size_t n);
 
 #endif

@@ -8,19 +8,6 @@
 #include "fuzz/fuzz.h"
 #include "store/checkpoint.h"
 
-static void unpack(const uint8_t *bytes, size_t n)
-{
-    while (n >= 3) {
-        const size_t file = bytes[0] % FUZZ_FILES, stated = bytes[1] | (size_t)bytes[2] << 8;
-        const size_t size = stated < n - 3 ? stated : n - 3;
-        char name[64] = "model/";
-        strcat(name, fuzz_file_names[file]);
-        fuzz_file(name, bytes + 3, size);
-        bytes += 3 + size;
-        n -= 3 + size;
-    }
-}
-
 static void write_again(const struct checkpoint *c, bool with_optimizer)
 {
     struct error err;
@@ -48,10 +35,7 @@ static void write_again(const struct checkpoint *c, bool with_optimizer)
 
 int fuzz_checkpoint(const uint8_t *bytes, size_t n)
 {
-    fuzz_remove("model");
-    const char *folder = fuzz_path("model");
-    fuzz_require(mkdir(folder, 0700) == 0, "%s", folder);
-    unpack(bytes, n);
+    fuzz_unpack("model", bytes, n);
     for (int with_optimizer = 0; with_optimizer < 2; with_optimizer++) {
         struct error err;
         struct checkpoint c;

@@ -242,6 +242,65 @@ void seeds_checkpoint(seeds_emit *emit, void *context)
     emit_folder(emit, context, "stateless", true, false, false);
 }
 
+/* One of two files of weights: its share of the sample's tensors. */
+static void pack_shard(struct folder *f, const struct sample *s, size_t shard, json_t *map)
+{
+    struct safetensors_item items[64];
+    struct error err;
+    uint8_t *bytes;
+    size_t size, n = 0;
+    for (size_t i = 0; i < s->model.table.count; i++) {
+        const struct params_tensor *p = &s->model.table.tensor[i];
+        if (i % 2 != shard)
+            continue;
+        items[n] = (struct safetensors_item){.name = p->name, .n_dims = p->vector ? 1 : 2};
+        items[n].shape[0] = p->vector ? p->cols : p->rows;
+        items[n].shape[1] = p->vector ? 0 : p->cols;
+        items[n++].values = s->model.params + p->offset;
+        json_object_set_new(map, p->name, json_string(fuzz_file_names[7 + shard]));
+    }
+    fuzz_require(safetensors_build(&bytes, &size, items, n, &err) == STATUS_OK, "%s", err.message);
+    pack(f, 7 + shard, bytes, size);
+    free(bytes);
+}
+
+/* As transformers writes it: no object "nopeek", no state; in shards, or with a vocabulary, or neither. */
+static void emit_foreign(seeds_emit *emit, void *context, const char *name, bool shards, bool vocabulary)
+{
+    struct folder f = {.n = 1}; /* the first byte: IMPORT_AUTO */
+    struct sample s;
+    struct error err;
+    sample_make(&s, true, true);
+    json_t *config = hf_config_make(&s.model.config), *map = json_object();
+    json_object_del(config, "nopeek");
+    pack_json(&f, 1, config);
+    if (vocabulary)
+        pack_json(&f, 2, tokenizer_to_json(&s.tokenizer));
+    if (shards) {
+        pack_shard(&f, &s, 0, map);
+        pack_shard(&f, &s, 1, map);
+        pack_json(&f, 6,
+                  json_pack("{s:{s:I}, s:O}", "metadata", "total_size",
+                            (json_int_t)(s.model.table.size * sizeof(float)), "weight_map", map));
+    } else {
+        uint8_t *bytes;
+        size_t size;
+        fuzz_require(tensors_build_model(&bytes, &size, &s.model, &err) == STATUS_OK, "%s", err.message);
+        pack(&f, 0, bytes, size);
+        free(bytes);
+    }
+    json_decref(map);
+    emit(context, name, f.bytes, f.n);
+    sample_free(&s);
+}
+
+void seeds_import(seeds_emit *emit, void *context)
+{
+    emit_foreign(emit, context, "whole", false, true);
+    emit_foreign(emit, context, "shards", true, true);
+    emit_foreign(emit, context, "bare-ids", false, false);
+}
+
 /* ---- lines and text ---- */
 
 void seeds_metrics(seeds_emit *emit, void *context)
@@ -293,7 +352,7 @@ void seeds_shards(seeds_emit *emit, void *context)
     emit_text(emit, context, "one",
               "{\"weight_map\":{\"c\":\"model-00002-of-00002.safetensors\","
               "\"d\":\"model-00002-of-00002.safetensors\"}}");
-    emit_text(emit, context, "outside",
+    emit_text(emit, context, "not-outside",
               "{\"weight_map\":{\"a\":\"../shards/model-00001-of-00002.safetensors\","
               "\"b\":\"../shards/model-00001-of-00002.safetensors\"}}");
 }

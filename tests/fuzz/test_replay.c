@@ -138,3 +138,8 @@ Test(fuzz, options_settings_that_are_accepted_come_back)
 {
     REPLAY(options);
 }
+
+Test(fuzz, import_what_is_accepted_becomes_a_run_with_the_same_weights)
+{
+    REPLAY(import);
+}
