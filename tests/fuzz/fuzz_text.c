@@ -1,4 +1,4 @@
-/* The first two bytes are how to read, the rest a text, which may stand across the end of the reader's window. A text
+/* The first two bytes are how to read, the rest a text. A text
  * that is accepted decodes to the very bytes, its line ends are counted right, its windows lie inside; characters are
  * refused exactly when the text is empty, no UTF-8, or has U+0000, and bytes only when it is empty. */
 #include <stdbool.h>
@@ -7,7 +7,6 @@
 
 #include "fuzz/fuzz.h"
 #include "text/dataset.h"
-#include "text/source.h"
 
 /* Valid UTF-8 without U+0000, by the table of RFC 3629, section 4. */
 static bool is_text(const uint8_t *s, size_t n)
@@ -125,27 +124,11 @@ static void read_as(enum tokenizer_kind kind, double val_split, const char *path
     tokenizer_free(&t);
 }
 
-/* The text after so many letters that the window ends in it, or near. */
-static void read_across(enum tokenizer_kind kind, uint8_t how, const uint8_t *bytes, size_t n)
-{
-    const size_t before = SOURCE_WINDOW - how % 16;
-    uint8_t *text = malloc(before + n);
-    fuzz_require(text, "no memory");
-    memset(text, 'a', before);
-    memcpy(text + before, bytes, n);
-    read_as(kind, how / 256.0, fuzz_file("text", text, before + n), text, before + n);
-    free(text);
-}
-
 int fuzz_text(const uint8_t *bytes, size_t n)
 {
     if (n < 2)
         return 0;
-    const enum tokenizer_kind kind = bytes[0] & 1 ? TOKENIZER_BYTES : TOKENIZER_CHARS;
-    /* Seldom, as it takes a thousand times as long. */
-    if (bytes[0] == 0xF0 || bytes[0] == 0xF1)
-        read_across(kind, bytes[1], bytes + 2, n - 2);
-    else
-        read_as(kind, bytes[1] / 256.0, fuzz_file("text", bytes + 2, n - 2), bytes + 2, n - 2);
+    const char *path = fuzz_file("text", bytes + 2, n - 2);
+    read_as(bytes[0] & 1 ? TOKENIZER_BYTES : TOKENIZER_CHARS, bytes[1] / 256.0, path, bytes + 2, n - 2);
     return 0;
 }

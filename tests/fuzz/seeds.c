@@ -339,7 +339,6 @@ void seeds_text(seeds_emit *emit, void *context)
             snprintf(name, sizeof name, "%s-%s", texts[i].name + (bad && kind ? 4 : 0), kind ? "bytes" : "chars");
             emit_after(emit, context, name, head, 2, texts[i].text, strlen(texts[i].text));
         }
-    emit_after(emit, context, "across", "\xF0\x05", 2, "\r\n\xF0\x9F\x90\x81\xE2\x80\xA8\r\n", 11);
     emit_after(emit, context, "not-zero", "\0\x20", 2, "a\0b", 3);
 }
 
