@@ -1,6 +1,6 @@
-/* The first two bytes are how to read, the rest a text. A text
- * that is accepted decodes to the very bytes, its line ends are counted right, its windows lie inside; characters are
- * refused exactly when the text is empty, no UTF-8, or has U+0000, and bytes only when it is empty. */
+/* The first two bytes are how to read, the rest a text. A text that is accepted decodes to the very bytes, its line
+ * ends are counted right, its windows lie inside; characters are refused exactly when the text is empty, no UTF-8, or
+ * has U+0000, and bytes only when it is empty. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,11 +92,12 @@ static void require_windows(const struct dataset *d)
     }
 }
 
-static void read_as(enum tokenizer_kind kind, double val_split, const char *path, const uint8_t *bytes, size_t n)
+static void read_as(enum tokenizer_kind kind, double val_split, bool twice, const uint8_t *bytes, size_t n)
 {
     struct error err;
     struct dataset d;
     struct tokenizer t = {.kind = kind};
+    const char *path = fuzz_file("text", bytes, n);
     const bool fine = n > 0 && (kind == TOKENIZER_BYTES || is_text(bytes, n));
     fuzz_clear(&err);
     const enum status s = dataset_open(&d, &t, &path, 1, val_split, &err);
@@ -116,11 +117,13 @@ static void read_as(enum tokenizer_kind kind, double val_split, const char *path
     require_windows(&d);
     dataset_free(&d);
 
-    /* The same text by a vocabulary that is there already. */
-    struct tokenizer made = t;
-    fuzz_require(dataset_open(&d, &made, &path, 1, val_split, &err) == STATUS_OK, "%s", err.message);
-    require_same_text(&d, &made, bytes, n);
-    dataset_free(&d);
+    if (twice) {
+        /* The same text by a vocabulary that is there already. */
+        struct tokenizer made = t;
+        fuzz_require(dataset_open(&d, &made, &path, 1, val_split, &err) == STATUS_OK, "%s", err.message);
+        require_same_text(&d, &made, bytes, n);
+        dataset_free(&d);
+    }
     tokenizer_free(&t);
 }
 
@@ -128,7 +131,7 @@ int fuzz_text(const uint8_t *bytes, size_t n)
 {
     if (n < 2)
         return 0;
-    const char *path = fuzz_file("text", bytes + 2, n - 2);
-    read_as(bytes[0] & 1 ? TOKENIZER_BYTES : TOKENIZER_CHARS, bytes[1] / 256.0, path, bytes + 2, n - 2);
+    /* Nearly all the time goes into tables of all characters: the second reading is seldom. */
+    read_as(bytes[0] & 1 ? TOKENIZER_BYTES : TOKENIZER_CHARS, bytes[1] / 256.0, bytes[0] % 16 < 2, bytes + 2, n - 2);
     return 0;
 }
