@@ -236,7 +236,7 @@ static bool is_leftover(const char *entry, const char *name)
 }
 
 /* Leftovers are harmless, so one that cannot be removed is no reason to fail. */
-static void remove_leftovers(const char *dir, const char *name)
+void commit_sweep(const char *dir, const char *name)
 {
     DIR *d = opendir(dir);
     if (!d)
@@ -323,7 +323,7 @@ enum status commit_begin(struct commit *c, const char *dir, const char *name, st
     if (!c->final_path || !c->work_path) {
         s = fail_memory(err, dir);
     } else {
-        remove_leftovers(dir, name);
+        commit_sweep(dir, name);
         if (mkdir(c->work_path, 0777) != 0)
             s = fail_write(err, c->work_path);
     }
@@ -425,7 +425,7 @@ static enum status write_beside(const char *path, const char *dir, const char *n
     char *temporary = temporary_path(dir, name);
     if (!temporary)
         return fail_memory(err, path);
-    remove_leftovers(dir, name);
+    commit_sweep(dir, name);
     enum status s = write_new(temporary, bytes, n, mode, err);
     if (s == STATUS_OK && rename(temporary, path) != 0)
         s = fail_write(err, path);
@@ -487,7 +487,7 @@ enum status commit_link(const char *dir, const char *link, const char *target, s
     if (!path || !temporary) {
         s = fail_memory(err, dir);
     } else {
-        remove_leftovers(dir, link);
+        commit_sweep(dir, link);
         s = link_beside(path, temporary, target, err);
     }
     free(path);

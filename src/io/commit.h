@@ -45,6 +45,9 @@ enum status commit_move_aside(const char *path, char **aside, struct error *err)
  * STATUS_WRITE, STATUS_MEMORY. */
 enum status commit_remove_folder(const char *path, struct error *err);
 
+/* Removes what commit_begin(dir, name) would: temporary leftovers of processes that are gone. */
+void commit_sweep(const char *dir, const char *name);
+
 /* Syncs the names in a folder, after a rename in it. STATUS_WRITE. */
 enum status commit_sync_folder(const char *path, struct error *err);
 

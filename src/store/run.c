@@ -179,6 +179,27 @@ char *run_step_before(const char *folder)
 
 /* ---- creating ---- */
 
+/* What a save will need is tried before hours of training depend on it, and before anything is moved. */
+static enum status write_test(const char *dir, struct error *err)
+{
+    static const char file[] = ".nopeek-write-test";
+    char *path = commit_join(dir, file);
+    if (!path)
+        return fail_memory(err, dir);
+    enum status s = STATUS_OK;
+    /* One that was killed left a link that would be followed. */
+    if (unlink(path) != 0 && errno != ENOENT)
+        s = fail(err, STATUS_WRITE, "%s: cannot be removed: %s", path, strerror(errno));
+    if (s == STATUS_OK)
+        s = commit_file(path, "test\n", 5, err);
+    if (s == STATUS_OK)
+        s = commit_link(dir, file, "nowhere", err);
+    if (unlink(path) != 0 && errno != ENOENT && s == STATUS_OK)
+        s = fail(err, STATUS_WRITE, "%s: cannot be removed: %s", path, strerror(errno));
+    free(path);
+    return s;
+}
+
 enum status run_make_folder(const char *dir, struct error *err)
 {
     if (dir[0] == '\0')
@@ -296,21 +317,6 @@ static enum status move_run_aside(const char *dir, struct error *err)
     return s == STATUS_OK ? commit_sync_folder(dir, err) : s;
 }
 
-/* What a save will need is tried before hours of training depend on it. */
-static enum status write_test(const char *dir, struct error *err)
-{
-    static const char file[] = ".nopeek-write-test";
-    char *path = commit_join(dir, file);
-    if (!path)
-        return fail_memory(err, dir);
-    enum status s = commit_file(path, "test\n", 5, err);
-    if (s == STATUS_OK)
-        s = commit_link(dir, file, "nowhere", err);
-    unlink(path);
-    free(path);
-    return s;
-}
-
 enum status run_create(const char *dir, bool force, struct error *err)
 {
     bool holds;
@@ -419,8 +425,14 @@ static enum status remove_dangling_best(const char *dir, struct error *err)
 
 enum status run_rewind(const char *dir, size_t step, size_t best_step, size_t *moved, struct error *err)
 {
+    static const char *const kinds[] = {"step-000000", "latest", "best", METRICS_FILE};
     *moved = 0;
-    enum status s = move_later_steps(moved, dir, step, err);
+    /* A save that was killed may have been the last there will be, so that no other one clears up after it. */
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        commit_sweep(dir, kinds[i]);
+    enum status s = write_test(dir, err);
+    if (s == STATUS_OK)
+        s = move_later_steps(moved, dir, step, err);
     if (s == STATUS_OK)
         s = remove_dangling_best(dir, err);
     /* Also when nothing was moved: whoever saved this step may have died before the links. It syncs the folder too. */

@@ -41,10 +41,11 @@ enum status run_link(const char *dir, size_t latest_step, size_t best_step, stru
  * STATUS_WRITE, STATUS_MEMORY. */
 enum status run_prune(const char *dir, size_t keep, size_t latest_step, size_t best_step, struct error *err);
 
-/* Before resuming from `step`: checkpoints of higher steps, left from an abandoned timeline, are moved aside
- * (step-NNNNNN.old). Returns in *moved how many. Then latest points at `step`, and best at best_step when that is a
- * complete step of this run (STATE_NO_STEP: none is known); a best whose target is gone is removed. So links that a
- * save was killed before making are made here. STATUS_OPEN, STATUS_WRITE, STATUS_MEMORY. */
+/* Before resuming from `step`: temporary leftovers are removed and a write test is made, as by run_create. Checkpoints
+ * of higher steps, left from an abandoned timeline, are moved aside (step-NNNNNN.old). Returns in *moved how many. Then
+ * latest points at `step`, and best at best_step when that is a complete step of this run (STATE_NO_STEP: none is
+ * known); a best whose target is gone is removed. So links that a save was killed before making are made here.
+ * STATUS_OPEN, STATUS_WRITE, STATUS_MEMORY. */
 enum status run_rewind(const char *dir, size_t step, size_t best_step, size_t *moved, struct error *err);
 
 /* "DIR/step-000500" of a checkpoint folder path gives the run directory *run = DIR (allocated), NULL when the

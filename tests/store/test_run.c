@@ -249,6 +249,27 @@ Test(run, rewind_mends_links_of_every_wrong_kind)
     }
 }
 
+Test(run, what_a_killed_process_left_is_gone_when_training_goes_on_or_begins)
+{
+    struct error err;
+    size_t moved;
+    const char *dir = scratch_folder();
+    make_step("step-000100");
+    for (int again = 0; again < 2; again++) {
+        /* A write test that was killed before its link was removed, and saves: no process has such numbers. */
+        cr_assert_eq(symlink("nowhere", scratch_path(".nopeek-write-test")), 0);
+        make_step(".step-000200.tmp-99999999999");
+        cr_assert_eq(symlink("step-000200", scratch_path(".latest.tmp-99999999999")), 0);
+        cr_assert_eq(symlink("step-000200", scratch_path(".best.tmp-99999999999")), 0);
+        scratch_write(scratch_path(".metrics.jsonl.tmp-99999999999"), "x", 1);
+        cr_assert_eq(run_rewind(dir, 100, NONE, &moved, &err), STATUS_OK, "%s", err.message);
+        cr_assert_eq(scratch_count(dir), 2, "step-000100 and latest");
+    }
+    cr_assert_eq(symlink("nowhere", scratch_path(".nopeek-write-test")), 0);
+    cr_assert_eq(run_create(dir, true, &err), STATUS_OK, "%s", err.message);
+    cr_assert_eq(scratch_count(dir), 1, "old-1 alone; nothing was written through the link");
+}
+
 Test(run, the_step_before_one_is_the_highest_complete_one_below_it)
 {
     make_step("step-000100");
@@ -403,7 +424,7 @@ Test(run, rewind_moves_later_steps_aside_and_mends_the_links)
     make_step("step-000200");
     cr_assert_eq(run_rewind(dir, 100, NONE, &moved, &err), STATUS_OK);
     cr_assert(scratch_exists(scratch_path("step-000200.old-2/model.safetensors")));
-    expect_failure(run_rewind(scratch_path("missing"), 1, NONE, &moved, &err), STATUS_OPEN, &err, "missing");
+    expect_failure(run_rewind(scratch_path("missing"), 1, NONE, &moved, &err), STATUS_WRITE, &err, "missing");
 }
 
 Test(run, rewind_makes_the_links_that_a_save_was_killed_before)
