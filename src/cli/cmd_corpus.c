@@ -136,10 +136,8 @@ static enum status make(const struct settings *s, const char *beside, const stru
     }
     if (status == STATUS_OK) {
         summarise(&c, description);
-        if (s->json) {
-            json_dumpf(description, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9));
-            putchar('\n');
-        }
+        if (s->json)
+            status = command_print_json(json_incref(description), JSON_COMPACT | JSON_REAL_PRECISION(9), "corpus", err);
     }
     json_decref(description);
     corpus_free(&c);

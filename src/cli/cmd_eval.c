@@ -220,22 +220,20 @@ static void print_text(const struct job *j)
 static enum status print_json(const struct job *j, struct error *err)
 {
     json_t *positions = json_array();
-    for (struct range r = {0}; next_range(&r, j);)
-        json_array_append_new(positions, json_pack("{s:I, s:I, s:o, s:I}", "first", (json_int_t)r.first, "last",
-                                                   (json_int_t)r.last, "loss", metrics_number(r.loss), "tokens",
-                                                   (json_int_t)r.tokens));
+    for (struct range r = {0}; positions && next_range(&r, j);)
+        if (json_array_append_new(positions, json_pack("{s:I, s:I, s:o, s:I}", "first", (json_int_t)r.first, "last",
+                                                       (json_int_t)r.last, "loss", metrics_number(r.loss), "tokens",
+                                                       (json_int_t)r.tokens)) != 0) {
+            json_decref(positions);
+            positions = NULL; /* which no object can hold */
+        }
     json_t *object = json_pack("{s:o, s:o, s:o, s:I, s:s, s:I, s:I, s:o, s:o}", "loss", metrics_number(j->result.loss),
                                "bits_per_char", metrics_number(j->bits_per_char), "perplexity",
                                metrics_number(exp(j->result.loss)), "tokens", (json_int_t)j->result.tokens, "part",
                                parts[j->settings->part], "context", (json_int_t)j->T, "stride", (json_int_t)j->stride,
                                "step", j->saved.has_state ? json_integer((json_int_t)j->saved.state.step) : json_null(),
                                "by_position", positions);
-    if (!object)
-        return fail(err, STATUS_MEMORY, "eval: out of memory");
-    json_dumpf(object, stdout, JSON_COMPACT);
-    putchar('\n');
-    json_decref(object);
-    return STATUS_OK;
+    return command_print_json(object, JSON_COMPACT, "eval", err);
 }
 
 static enum status evaluate_text(struct job *j, const char *run, struct error *err)

@@ -137,33 +137,50 @@ static void print_leak(const struct saved *s)
         terminal_entry(&out, "leak check  ", "%s", s->state.check);
 }
 
-/* What the state and the log say, into the object. */
-static void add_training(json_t *o, const struct saved *s, json_t *step_record, const json_t *eval_record)
+/* Takes the reference to value; an object that cannot hold it is given up. */
+static void put(json_t **o, const char *key, json_t *value)
 {
-    json_object_set_new(o, "batch_loss", metrics_number(number_of(step_record, "loss")));
-    json_object_set_new(o, "train_loss", metrics_number(number_of(eval_record, "train_loss")));
-    json_object_set_new(o, "val_loss", metrics_number(number_of(eval_record, "val_loss")));
+    if (json_object_set_new(*o, key, value) == 0)
+        return;
+    json_decref(*o);
+    *o = NULL;
+}
+
+static json_t *texts_json(const struct state *state)
+{
+    json_t *paths = json_array();
+    for (size_t i = 0; paths && i < state->n_texts; i++)
+        if (json_array_append_new(paths, json_string(state->text[i])) != 0) {
+            json_decref(paths);
+            return NULL;
+        }
+    return paths;
+}
+
+/* What the state and the log say, into the object. */
+static void add_training(json_t **o, const struct saved *s, json_t *step_record, const json_t *eval_record)
+{
+    put(o, "batch_loss", metrics_number(number_of(step_record, "loss")));
+    put(o, "train_loss", metrics_number(number_of(eval_record, "train_loss")));
+    put(o, "val_loss", metrics_number(number_of(eval_record, "val_loss")));
     const char *const grids[] = {"entropy", "max_score"};
     for (size_t i = 0; i < 2; i++) {
         json_t *grid = json_object_get(step_record, grids[i]);
-        json_object_set_new(o, grids[i], grid ? json_incref(grid) : json_null());
+        put(o, grids[i], grid ? json_incref(grid) : json_null());
     }
     const struct state *state = &s->state;
     if (!s->has_state)
         return;
     const bool best = state->best_step != STATE_NO_STEP;
-    json_object_set_new(o, "step", json_integer((json_int_t)state->step));
-    json_object_set_new(o, "seconds", metrics_number(state->seconds));
-    json_object_set_new(o, "best_step", best ? json_integer((json_int_t)state->best_step) : json_null());
-    json_object_set_new(o, "best_loss", best ? metrics_number(state->best_loss) : json_null());
-    json_object_set_new(o, "check", state->check ? json_string(state->check) : json_null());
-    json_t *paths = json_array();
-    for (size_t i = 0; i < state->n_texts; i++)
-        json_array_append_new(paths, json_string(state->text[i]));
-    json_object_set_new(o, "text", paths);
-    json_object_set_new(o, "text_hash", json_string(state->text_hash));
-    json_object_set_new(o, "text_symbols", json_integer((json_int_t)state->text_symbols));
-    json_object_set_new(o, "settings", state->settings ? json_incref(state->settings) : json_null());
+    put(o, "step", json_integer((json_int_t)state->step));
+    put(o, "seconds", metrics_number(state->seconds));
+    put(o, "best_step", best ? json_integer((json_int_t)state->best_step) : json_null());
+    put(o, "best_loss", best ? metrics_number(state->best_loss) : json_null());
+    put(o, "check", state->check ? json_string(state->check) : json_null());
+    put(o, "text", texts_json(state));
+    put(o, "text_hash", json_string(state->text_hash));
+    put(o, "text_symbols", json_integer((json_int_t)state->text_symbols));
+    put(o, "settings", state->settings ? json_incref(state->settings) : json_null());
 }
 
 static enum status print_json(const struct saved *s, json_t *step_record, const json_t *eval_record, struct error *err)
@@ -177,13 +194,8 @@ static enum status print_json(const struct saved *s, json_t *step_record, const 
                           (json_int_t)c->vocab_size, "bias", c->bias, "tied", c->tied, "dropout", c->dropout,
                           "parameters", (json_int_t)g->table.size, "tokens",
                           tokenizer_option(s->checkpoint.tokenizer.kind), "leak", saved_leaky(s));
-    if (!o)
-        return fail(err, STATUS_MEMORY, "info: out of memory");
-    add_training(o, s, step_record, eval_record);
-    json_dumpf(o, stdout, JSON_COMPACT);
-    putchar('\n');
-    json_decref(o);
-    return STATUS_OK;
+    add_training(&o, s, step_record, eval_record);
+    return command_print_json(o, JSON_COMPACT, "info", err);
 }
 
 static enum status run(struct options *options, void *settings, struct error *err)
@@ -193,10 +205,13 @@ static enum status run(struct options *options, void *settings, struct error *er
     enum status s = saved_open(&saved, options->operand[0], err);
     if (s != STATUS_OK)
         return s;
-    json_t *step_record = saved_record(&saved, "step"), *eval_record = saved_record(&saved, "eval");
-    if (chosen->json) {
+    json_t *step_record = NULL, *eval_record = NULL;
+    s = saved_record(&step_record, &saved, "step", err);
+    if (s == STATUS_OK)
+        s = saved_record(&eval_record, &saved, "eval", err);
+    if (s == STATUS_OK && chosen->json) {
         s = print_json(&saved, step_record, eval_record, err);
-    } else {
+    } else if (s == STATUS_OK) {
         print_model(&saved);
         print_training(&saved, step_record, eval_record);
         print_leak(&saved);

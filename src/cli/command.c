@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/nearest.h"
@@ -57,6 +58,17 @@ enum status command_flush(struct error *err)
     if (fflush(stdout) == 0 && !ferror(stdout))
         return STATUS_OK;
     return fail(err, STATUS_WRITE, "standard output: %s", errno ? strerror(errno) : "not all of it could be written");
+}
+
+enum status command_print_json(json_t *object, size_t flags, const char *command, struct error *err)
+{
+    char *text = object ? json_dumps(object, flags) : NULL;
+    json_decref(object);
+    if (!text)
+        return fail(err, STATUS_MEMORY, "%s: out of memory", command);
+    puts(text);
+    free(text);
+    return STATUS_OK;
 }
 
 enum status command_check_operands(const struct command *c, const struct options *o, struct error *err)

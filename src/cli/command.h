@@ -3,6 +3,7 @@
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
+#include <jansson.h>
 #include <stddef.h>
 
 #include "base/status.h"
@@ -46,6 +47,10 @@ int command_exit(enum status status);
 
 /* Hands everything on stdout to the system. STATUS_WRITE with the reason when some of it, now or before, was lost. */
 enum status command_flush(struct error *err);
+
+/* One line of JSON on stdout, whole or not at all; flags are json_dumps's. Takes the reference to object, which may be
+ * NULL: memory was refused then. STATUS_MEMORY in the name of the command. */
+enum status command_print_json(json_t *object, size_t flags, const char *command, struct error *err);
 
 /* STATUS_USAGE when a command line has too few or too many operands. */
 enum status command_check_operands(const struct command *c, const struct options *o, struct error *err);

@@ -59,11 +59,13 @@ bool number_real(double *out, const char *text)
         return false;
     /* strtod wants the locale's own point, which can be longer than one byte. */
     const char *point = localeconv()->decimal_point;
-    const size_t n = strlen(text), extra = strlen(point);
-    char *local = malloc(n + extra + 1);
+    const size_t size = strlen(text) + strlen(point) + 1;
+    /* What people type needs no memory that could be refused. */
+    char usual[256], *local = size <= sizeof usual ? usual : malloc(size);
     if (!local)
         return false;
     char *to = local;
+    const size_t extra = strlen(point);
     for (const char *s = text; *s != '\0'; s++) {
         if (*s == '.') {
             memcpy(to, point, extra);
@@ -74,7 +76,8 @@ bool number_real(double *out, const char *text)
     }
     *to = '\0';
     const double value = strtod(local, NULL);
-    free(local);
+    if (local != usual)
+        free(local);
     if (!isfinite(value))
         return false;
     *out = value;

@@ -9,6 +9,7 @@
 #include "io/metrics.h"
 #include "store/run.h"
 #include "store/run_read.h"
+#include "store/run_steps.h"
 
 static enum status read_state(struct saved *s, struct error *err)
 {
@@ -64,39 +65,57 @@ double saved_val_split(const struct saved *s, double otherwise)
     return json_is_number(value) && split >= 0 && split < 1 ? split : otherwise;
 }
 
-static json_t *last_record(struct lines *log, const char *kind, json_int_t through)
+static enum status last_record(json_t **last, struct lines *log, const char *kind, json_int_t through,
+                               struct error *err)
 {
-    json_t *last = NULL;
     struct line line;
-    struct error ignored;
-    bool more;
-    while (lines_next(&line, &more, log, &ignored) == STATUS_OK && more) {
-        json_t *record = metrics_parse(line.bytes, line.n);
+    bool more = true;
+    while (more) {
+        json_t *record = NULL;
+        enum status status = lines_next(&line, &more, log, err);
+        if (status == STATUS_OK && more)
+            status = metrics_parse(&record, line.bytes, line.n, err);
+        if (status != STATUS_OK)
+            return status;
         const char *its_kind = json_string_value(json_object_get(record, "kind"));
         const json_t *step = json_object_get(record, "step");
         if (its_kind && strcmp(its_kind, kind) == 0 && step && json_integer_value(step) <= through) {
-            json_decref(last);
-            last = json_incref(record);
+            json_decref(*last);
+            *last = json_incref(record);
         }
         json_decref(record);
     }
-    return last;
+    return STATUS_OK;
 }
 
-json_t *saved_record(const struct saved *s, const char *kind)
+static enum status read_log(json_t **record, const char *path, const char *kind, json_int_t through, struct error *err)
 {
+    struct lines log;
+    enum status status = lines_open(&log, path, METRICS_MAX_LINE, err);
+    if (status != STATUS_OK)
+        return status;
+    status = last_record(record, &log, kind, through, err);
+    lines_close(&log);
+    return status;
+}
+
+enum status saved_record(json_t **record, const struct saved *s, const char *kind, struct error *err)
+{
+    *record = NULL;
+    bool has_log;
     if (!s->run || !s->has_state)
-        return NULL;
+        return STATUS_OK;
+    enum status status = run_steps_has_file(&has_log, s->run, METRICS_FILE, 1, err);
+    if (status != STATUS_OK || !has_log)
+        return status;
     char *path = commit_join(s->run, METRICS_FILE);
     if (!path)
-        return NULL;
-    struct lines log;
-    struct error ignored;
-    json_t *record = NULL;
-    if (lines_open(&log, path, METRICS_MAX_LINE, &ignored) == STATUS_OK) {
-        record = last_record(&log, kind, (json_int_t)s->state.step);
-        lines_close(&log);
-    }
+        return fail(err, STATUS_MEMORY, "%s: no memory left for a path", s->run);
+    status = read_log(record, path, kind, (json_int_t)s->state.step, err);
     free(path);
-    return record;
+    if (status != STATUS_OK) {
+        json_decref(*record);
+        *record = NULL;
+    }
+    return status;
 }

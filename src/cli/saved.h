@@ -32,7 +32,8 @@ void saved_warn(const struct saved *s);
 double saved_val_split(const struct saved *s, double otherwise);
 
 /* The last record of this kind ("step", "eval") in metrics.jsonl that is not later than the checkpoint, as a new
- * reference; NULL when there is none. Lines that are no JSON objects are passed over. */
-json_t *saved_record(const struct saved *s, const char *kind);
+ * reference; NULL when there is none, or no log. Lines that are no JSON objects are passed over. A log that is there
+ * and cannot be read is an error. STATUS_OPEN, STATUS_READ, STATUS_MEMORY. */
+enum status saved_record(json_t **record, const struct saved *s, const char *kind, struct error *err);
 
 #endif

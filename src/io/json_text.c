@@ -1,5 +1,6 @@
 #include "io/json_text.h"
 
+#include <errno.h>
 #include <stdbool.h>
 
 enum status json_text_check(const char *name, const uint8_t *text, size_t n, const struct json_limits *limits,
@@ -45,10 +46,11 @@ enum status json_text_parse(json_t **out, const char *name, const uint8_t *text,
     if (n == 0)
         return fail(err, STATUS_FORMAT, "%s: no valid JSON at line 1: the file is empty", name);
     json_error_t why;
+    errno = 0; /* the parser does not always say so when memory is refused to it */
     *out = json_loadb((const char *)text, n, JSON_REJECT_DUPLICATES | flags, &why);
     if (*out)
         return STATUS_OK;
-    return json_error_code(&why) == json_error_out_of_memory
+    return errno == ENOMEM || json_error_code(&why) == json_error_out_of_memory
                ? fail(err, STATUS_MEMORY, "%s: no memory left for its JSON", name)
                : fail(err, STATUS_FORMAT, "%s: no valid JSON at line %d: %.100s", name, why.line, why.text);
 }

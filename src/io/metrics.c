@@ -26,25 +26,30 @@ struct pass {
     size_t first_bad; /* the number of the first of them */
 };
 
-json_t *metrics_parse(const uint8_t *line, size_t n)
+enum status metrics_parse(json_t **record, const uint8_t *line, size_t n, struct error *err)
 {
-    struct error ignored;
-    json_t *record;
+    *record = NULL;
+    if (!line)
+        return STATUS_OK;
     /* A sample of bytes may hold a zero byte. */
-    if (!line ||
-        json_text_parse(&record, METRICS_FILE, line, n, JSON_ALLOW_NUL, &metrics_limits, &ignored) != STATUS_OK)
-        return NULL;
-    const json_t *step = json_object_get(record, "step");
-    if (json_is_object(record) && (!step || json_is_integer(step)))
-        return record;
-    json_decref(record);
-    return NULL;
+    const enum status s = json_text_parse(record, METRICS_FILE, line, n, JSON_ALLOW_NUL, &metrics_limits, err);
+    if (s == STATUS_MEMORY) /* which says nothing about the line */
+        return s;
+    const json_t *step = json_object_get(*record, "step");
+    if (json_is_object(*record) && (!step || json_is_integer(step)))
+        return STATUS_OK;
+    json_decref(*record);
+    *record = NULL;
+    return STATUS_OK;
 }
 
 static enum status take_line(struct pass *p, const char *path, const struct line *line, size_t number,
                              long long keep_through, struct error *err)
 {
-    json_t *record = metrics_parse(line->bytes, line->n);
+    json_t *record;
+    const enum status s = metrics_parse(&record, line->bytes, line->n, err);
+    if (s != STATUS_OK)
+        return s;
     const json_t *step = json_object_get(record, "step");
     const bool sound = record != NULL, keep = sound && (!step || json_integer_value(step) <= keep_through);
     json_decref(record);

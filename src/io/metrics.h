@@ -33,8 +33,8 @@ struct metrics {
  * STATUS_MEMORY. On failure the file is as it was and m is empty. */
 enum status metrics_open(struct metrics *m, const char *dir, long long keep_through, struct error *err);
 
-/* A line of the log as a new reference; NULL when it is no record. */
-json_t *metrics_parse(const uint8_t *line, size_t n);
+/* A line of the log as a new reference; *record is NULL when it is no record. STATUS_MEMORY. */
+enum status metrics_parse(json_t **record, const uint8_t *line, size_t n, struct error *err);
 
 /* Appends one record as one line, reals with 9 significant digits (enough to tell any two floats apart), and hands
  * it to the system at once; takes the reference to record. A line that fails half-way is cut off again. Non-finite

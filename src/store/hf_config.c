@@ -29,8 +29,11 @@ json_t *hf_config_make(const struct config *c)
         "tie_word_embeddings", (int)c->tied, "use_cache", 1, "bos_token_id", "eos_token_id", "torch_dtype", "float32",
         "nopeek", "version", VERSION, "bias", (int)c->bias, "head_size", (json_int_t)c->head_size, "attention",
         rule_names[c->declared], "trained", rule_names[c->trained]);
-    if (json && c->window > 0)
-        json_object_set_new(json_object_get(json, "nopeek"), "window", json_integer((json_int_t)c->window));
+    if (json && c->window > 0 &&
+        json_object_set_new(json_object_get(json, "nopeek"), "window", json_integer((json_int_t)c->window)) != 0) {
+        json_decref(json);
+        return NULL;
+    }
     return json;
 }
 

@@ -27,7 +27,9 @@ static void require_records(const uint8_t *log, size_t n, long long keep)
     for (size_t at = 0; at < n;) {
         const uint8_t *end = memchr(log + at, '\n', n - at);
         fuzz_require(end, "a last line without its end");
-        json_t *record = metrics_parse(log + at, (size_t)(end - log) - at);
+        struct error err;
+        json_t *record;
+        fuzz_require(metrics_parse(&record, log + at, (size_t)(end - log) - at, &err) == STATUS_OK, "%s", err.message);
         const json_t *step = json_object_get(record, "step");
         fuzz_require(record && (!step || json_integer_value(step) <= keep), "byte %zu", at);
         json_decref(record);
