@@ -209,6 +209,18 @@ $(BUILD)/make-seeds: $(call float,tests/fuzz/main_seeds.c) $(FUZZ_OBJ) $(FUZZ_LI
 $(BUILD)/entry-%.o: tests/fuzz/entry.c tests/fuzz/fuzz.h $(BUILD)/config.mk
 	$(call say,CC)$(COMPILE) -Itests -DFUZZ_READER=$* -c -o $@ $<
 
+# --- faults --------------------------------------------------------------------------------------
+
+# Every call of the system failed once, memory refused, disks full, a thousand kills: minutes. FAULTS=n tries every nth.
+FAULTS ?= 1
+DRIVE_SRC := tests/faults/drive.c $(addprefix tests/support/,ordeal.c folder.c injector.c)
+$(BUILD)/faults-drive: $(DRIVE_SRC) $(wildcard tests/support/*.h) $(BUILD)/config.mk
+	$(call say,LINK)$(CC) $(CFLAGS) $(STD) $(WARN) -Itests -Isrc -o $@ $(DRIVE_SRC)
+$(BUILD)/faults-shim.so: tests/faults/shim.c $(BUILD)/config.mk
+	$(call say,LINK)$(CC) $(CFLAGS) -std=c11 $(WARN) -shared -fPIC -o $@ $< -ldl
+faults: $(PROGRAM) $(BUILD)/faults-drive $(BUILD)/faults-shim.so
+	@sh scripts/check_faults.sh $(PROGRAM) $(BUILD)/faults-drive $(BUILD)/faults-shim.so $(FAULTS)
+
 # --- the demo ------------------------------------------------------------------------------------
 
 demo: $(PROGRAM)
@@ -288,6 +300,7 @@ help:
 	@echo "make asan       all tests under AddressSanitizer and LeakSanitizer"
 	@echo "make ubsan      all tests under UndefinedBehaviorSanitizer"
 	@echo "make fuzz       hostile input for every reader, by clang's libFuzzer; SECONDS=60 each, READER=safetensors alone"
+	@echo "make faults     calls that fail, refused memory, full disks, 1,000 kills; FAULTS=20 tries every 20th"
 	@echo "make install    program, man page and completions to PREFIX (/usr/local), under DESTDIR for packagers"
 	@echo "make clean      remove $(BUILD)"
 	@echo "Set CC=clang, CFLAGS='-O2 -g', BUILD=folder to build otherwise."
@@ -295,4 +308,4 @@ help:
 	@echo "V=1 shows every command."
 
 -include $(patsubst %.o,%.d,$(sort $(CLI_OBJ) $(FLOAT_OBJ) $(DOUBLE_OBJ) $(FLOAT_TEST_OBJ) $(DOUBLE_TEST_OBJ) $(call float,tests/fuzz/main_seeds.c)))
-.PHONY: all test fuzz fuzz-run blas asan ubsan sanitized demo trap bench lint $(LINT) install clean help
+.PHONY: all test fuzz fuzz-run blas asan ubsan sanitized faults demo trap bench lint $(LINT) install clean help

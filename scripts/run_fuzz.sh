@@ -58,7 +58,7 @@ for reader; do
     log=$build/logs/$reader
     corpus=$build/corpus/$reader
     mkdir -p "$corpus" || exit 1
-    set -- -max_total_time="$seconds" -seed="${SEED:-0}" -max_len=65536 -timeout=30 -rss_limit_mb=1536 \
+    set -- -max_total_time="$seconds" -seed="${SEED:-0}" -max_len=65536 -timeout=120 -rss_limit_mb=1536 \
         -malloc_limit_mb=256 -print_final_stats=1 -verbosity=1 -artifact_prefix="$build/findings/$reader-" "$corpus"
     case $reader in
     safetensors | optimizer) words=tensors ;;
