@@ -231,16 +231,20 @@ void metrics_put_grid(json_t **record, const char *key, const double *values, si
     put(record, key, grid);
 }
 
+enum status metrics_sync(struct metrics *m, struct error *err)
+{
+    int synced;
+    do
+        synced = fsync(fileno(m->file));
+    while (synced != 0 && errno == EINTR);
+    return synced == 0 ? STATUS_OK : fail(err, STATUS_WRITE, "%s: %s", m->path, strerror(errno));
+}
+
 enum status metrics_close(struct metrics *m, struct error *err)
 {
     enum status s = STATUS_OK;
     if (m->file) {
-        int synced;
-        do
-            synced = fsync(fileno(m->file));
-        while (synced != 0 && errno == EINTR);
-        if (synced != 0)
-            s = fail(err, STATUS_WRITE, "%s: %s", m->path, strerror(errno));
+        s = metrics_sync(m, err);
         if (fclose(m->file) != 0 && s == STATUS_OK)
             s = fail(err, STATUS_WRITE, "%s: %s", m->path, strerror(errno));
     }

@@ -52,6 +52,10 @@ void metrics_put(json_t **record, const char *key, double x);
 void metrics_put_text(json_t **record, const char *key, const char *utf8, size_t n);
 void metrics_put_grid(json_t **record, const char *key, const double *values, size_t rows, size_t cols);
 
+/* Brings what was appended to the disk: before a checkpoint is committed, since what follows it may be cut.
+ * STATUS_WRITE. */
+enum status metrics_sync(struct metrics *m, struct error *err);
+
 /* Syncs and closes, both checked; m is empty afterwards in every case. STATUS_WRITE. Does nothing to an empty m. */
 enum status metrics_close(struct metrics *m, struct error *err);
 

@@ -335,6 +335,8 @@ static enum status save(struct trainer *t, struct error *err)
 {
     struct state *state = t->state;
     enum status s = check_before_saving(t, err);
+    if (!s)
+        s = metrics_sync(&t->metrics, err);
     if (s)
         return s;
     state->seconds = t->seconds_before + clock_seconds() - t->started;
