@@ -59,6 +59,21 @@ static enum status prepare_directory(struct train_session *s, char **resumed, st
     return status;
 }
 
+/* A full disk shows at the first save; one that is nearly full would show only at a later one. */
+static void note_directory(struct train_session *s)
+{
+    uintmax_t room;
+    char left[HUMAN_SIZE], taken[HUMAN_SIZE];
+    const size_t needed = s->from.model.table.size * 2 * 3 * sizeof(float); /* weights and two moments */
+    if (s->lock.refused_by_system)
+        terminal_note(&s->notes, "%s: no locks on its file system: see to it that no other process trains in it",
+                      s->trainer.dir);
+    if (run_room(&room, s->trainer.dir) && room < needed)
+        terminal_note(&s->notes,
+                      "%s: its disk has %s left, and saving needs %s: two checkpoints, until the new one is whole",
+                      s->trainer.dir, human_bytes(left, (size_t)room), human_bytes(taken, needed));
+}
+
 static bool stop_evaluating(void *context, size_t windows_done, size_t windows)
 {
     (void)context, (void)windows_done, (void)windows;
@@ -205,10 +220,9 @@ static enum status train(struct train_session *s, struct error *err)
 {
     char *resumed;
     enum status status = prepare_directory(s, &resumed, err);
-    if (s->lock.refused_by_system)
-        terminal_note(&s->notes, "%s: no locks on its file system: see to it that no other process trains in it",
-                      s->trainer.dir);
     interrupt_catch();
+    if (!status)
+        note_directory(s);
     if (!status)
         status = trainer_run(&s->trainer, err);
     terminal_clear(&s->view.err);

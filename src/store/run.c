@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "io/commit.h"
@@ -335,6 +336,16 @@ enum status run_create(const char *dir, bool force, struct error *err)
             "%s: holds a run already: continue it with --resume, move it aside with --force, or name another -o", dir);
     s = write_test(dir, err);
     return s == STATUS_OK && holds ? move_run_aside(dir, err) : s;
+}
+
+bool run_room(uintmax_t *bytes, const char *dir)
+{
+    struct statvfs disk;
+    /* Some network file systems answer with zeros. */
+    if (statvfs(dir, &disk) != 0 || disk.f_blocks == 0)
+        return false;
+    *bytes = (uintmax_t)disk.f_bavail * disk.f_frsize;
+    return true;
 }
 
 /* ---- keeping ---- */

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/status.h"
 
@@ -21,6 +22,9 @@ enum status run_make_folder(const char *dir, struct error *err);
  * touched. A checkpoint folder is refused, as nothing inside it would be found again. A write test is made, of a
  * symbolic link too. STATUS_USAGE, STATUS_WRITE, STATUS_MEMORY. */
 enum status run_create(const char *dir, bool force, struct error *err);
+
+/* Bytes that may still be written on the disk that dir lies on. False where the system does not say. */
+bool run_room(uintmax_t *bytes, const char *dir);
 
 /* Resolves RUN to a checkpoint folder (*folder is allocated): a folder with config.json is itself the
  * checkpoint; in a run directory it is the highest complete step-NNNNNN (trainer_state.json and

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "io/commit.h"
@@ -268,6 +269,16 @@ Test(run, what_a_killed_process_left_is_gone_when_training_goes_on_or_begins)
     cr_assert_eq(symlink("nowhere", scratch_path(".nopeek-write-test")), 0);
     cr_assert_eq(run_create(dir, true, &err), STATUS_OK, "%s", err.message);
     cr_assert_eq(scratch_count(dir), 1, "old-1 alone; nothing was written through the link");
+}
+
+Test(run, room_on_a_disk_is_more_than_nothing_and_less_than_all_of_it)
+{
+    uintmax_t room = 0;
+    struct statvfs disk;
+    cr_assert(run_room(&room, scratch_folder()));
+    cr_assert_eq(statvfs(scratch_folder(), &disk), 0);
+    cr_assert(room > 0 && room <= (uintmax_t)disk.f_blocks * disk.f_frsize, "%ju", room);
+    cr_assert_not(run_room(&room, scratch_path("absent")));
 }
 
 Test(run, the_step_before_one_is_the_highest_complete_one_below_it)
