@@ -84,7 +84,7 @@ static bool refuse(const void *caller)
 
 void *malloc(size_t size)
 {
-    static bool looking;
+    static volatile bool looking; /* the header promises that dlsym does not come back here; it does */
     if (!real_malloc) {
         if (looking)
             return take_early(size);
@@ -97,7 +97,7 @@ void *malloc(size_t size)
 
 void *calloc(size_t n, size_t size)
 {
-    static bool looking;
+    static volatile bool looking; /* the header promises that dlsym does not come back here; it does */
     if (!real_calloc) {
         if (looking)
             return take_early(n * size); /* zero from the start */
@@ -139,9 +139,14 @@ int posix_memalign(void **p, size_t alignment, size_t size)
 
 void free(void *p)
 {
-    if (!real_free)
+    static volatile bool looking; /* the header promises that dlsym does not come back here; it does */
+    if (!real_free && !looking) {
+        looking = true;
         find(&real_free, "free");
-    if (!is_early(p))
+        looking = false;
+    }
+    /* What dlsym lets go of while it is asked stays. */
+    if (real_free && !is_early(p))
         real_free(p);
 }
 

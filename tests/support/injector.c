@@ -290,6 +290,8 @@ static void become_program(const struct injector *i)
     dup2(i->err, 2);
     if (i->preload)
         setenv("LD_PRELOAD", i->preload, 1);
+    /* One thread alone can be let go: no workers that OpenBLAS starts when it is loaded. */
+    setenv("OPENBLAS_NUM_THREADS", "1", 1);
     /* LeakSanitizer ends with an error of its own in a process that is followed to its end. */
     const char *const options = getenv("ASAN_OPTIONS");
     char all[4096];

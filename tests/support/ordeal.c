@@ -187,8 +187,12 @@ static bool run_well(struct ordeal *o, const char *line)
     "--threads 1 --steps " STEPS " --save-every 1 --eval-interval 3 --log-interval 1 --keep 2"
 
 static const char *const lines[ORDEAL_SCENES] = {
-    "train @/text -o @/run " SHAPE,        "train --resume @/run", "generate @/run -n 12 --seed 5",
-    "eval @/run @/text --part val --json", "info @/run",           "corpus -o @/run/made.txt --size 2000",
+    "train @/text -o @/run " SHAPE,
+    "train --resume @/run",
+    "generate @/run -n 12 --seed 5 --threads 1",
+    "eval @/run @/text --part val --json --threads 1",
+    "info @/run",
+    "corpus -o @/run/made.txt --size 2000",
 };
 
 static bool prepare_scene(struct ordeal *o, enum ordeal_scene scene)
