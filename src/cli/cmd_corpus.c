@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/human.h"
 #include "io/commit.h"
+#include "io/json_text.h"
 #include "text/bank.h"
 #include "text/corpus.h"
 
@@ -90,10 +91,10 @@ static enum status check_absent(const char *path, struct error *err)
 static enum status write_files(const struct settings *s, const char *beside, const struct corpus *c,
                                const json_t *description, struct error *err)
 {
-    char *text = json_dumps(description, CORPUS_JSON_FLAGS);
+    size_t n;
+    char *text = json_text_make(description, CORPUS_JSON_FLAGS, &n);
     if (!text)
         return fail(err, STATUS_MEMORY, "corpus: out of memory");
-    const size_t n = strlen(text);
     text[n] = '\n'; /* in place of the terminating zero, which is not written */
     enum status status = commit_file(s->out, c->text, c->count, err);
     if (status == STATUS_OK)

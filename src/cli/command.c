@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/nearest.h"
+#include "io/json_text.h"
 
 const struct command *const command_list[] = {&cmd_train,  &cmd_generate, &cmd_eval,  &cmd_info,
                                               &cmd_check,  &cmd_trap,     &cmd_lab,   &cmd_explain,
@@ -62,7 +63,7 @@ enum status command_flush(struct error *err)
 
 enum status command_print_json(json_t *object, size_t flags, const char *command, struct error *err)
 {
-    char *text = object ? json_dumps(object, flags) : NULL;
+    char *text = json_text_make(object, flags, NULL);
     json_decref(object);
     if (!text)
         return fail(err, STATUS_MEMORY, "%s: out of memory", command);

@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum status json_text_check(const char *name, const uint8_t *text, size_t n, const struct json_limits *limits,
                             struct error *err)
@@ -53,4 +55,43 @@ enum status json_text_parse(json_t **out, const char *name, const uint8_t *text,
     return errno == ENOMEM || json_error_code(&why) == json_error_out_of_memory
                ? fail(err, STATUS_MEMORY, "%s: no memory left for its JSON", name)
                : fail(err, STATUS_FORMAT, "%s: no valid JSON at line %d: %.100s", name, why.line, why.text);
+}
+
+/* ---- writing ---- */
+
+struct text {
+    char *bytes;
+    size_t count, room;
+    bool refused; /* once; jansson does not look at every answer */
+};
+
+static int append(const char *bytes, size_t n, void *context)
+{
+    struct text *t = context;
+    if (!t->refused && n >= t->room - t->count) {
+        const size_t room = 2 * t->room + n;
+        char *more = realloc(t->bytes, room);
+        t->refused = !more;
+        t->bytes = more ? more : t->bytes;
+        t->room = more ? room : t->room;
+    }
+    if (t->refused)
+        return -1;
+    memcpy(t->bytes + t->count, bytes, n);
+    t->count += n;
+    return 0;
+}
+
+char *json_text_make(const json_t *json, size_t flags, size_t *size)
+{
+    struct text t = {.room = 512};
+    t.bytes = malloc(t.room);
+    if (!t.bytes || json_dump_callback(json, append, &t, flags) != 0 || t.refused) {
+        free(t.bytes);
+        return NULL;
+    }
+    t.bytes[t.count] = '\0';
+    if (size)
+        *size = t.count;
+    return t.bytes;
 }

@@ -26,4 +26,9 @@ enum status json_text_check(const char *name, const uint8_t *text, size_t n, con
 enum status json_text_parse(json_t **out, const char *name, const uint8_t *text, size_t n, size_t flags,
                             const struct json_limits *limits, struct error *err);
 
+/* The other way: text that is whole or not there, where jansson's json_dumps, when it is refused memory, may return one
+ * that lacks a key. It ends in a zero and is to be freed; *size, which may be NULL, is its length. `flags` are
+ * json_dumps's. NULL when memory is refused, or json is NULL or nothing that JSON can hold. */
+char *json_text_make(const json_t *json, size_t flags, size_t *size);
+
 #endif

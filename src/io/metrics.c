@@ -11,6 +11,7 @@
 
 #include "io/commit.h"
 #include "io/file.h"
+#include "io/json_text.h"
 #include "io/lines.h"
 
 #define SIGNIFICANT_DIGITS 9
@@ -174,11 +175,11 @@ static enum status append_line(struct metrics *m, const char *line, size_t n, st
 
 enum status metrics_append(struct metrics *m, json_t *record, struct error *err)
 {
-    char *line = json_dumps(record, JSON_COMPACT | JSON_REAL_PRECISION(SIGNIFICANT_DIGITS));
+    size_t n;
+    char *line = json_text_make(record, JSON_COMPACT | JSON_REAL_PRECISION(SIGNIFICANT_DIGITS), &n);
     json_decref(record);
     if (!line)
         return fail(err, STATUS_MEMORY, "%s: no memory left for a record", m->path);
-    const size_t n = strlen(line);
     line[n] = '\n'; /* in place of the terminating zero: the line goes out in one write */
     const enum status s = append_line(m, line, n + 1, err);
     free(line);

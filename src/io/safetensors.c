@@ -115,7 +115,7 @@ static enum status read_metadata(struct safetensors *s, const json_t *metadata, 
         if (!json_is_string(value))
             return fail(err, STATUS_FORMAT, "%s: __metadata__ '%.80s' is no string", s->path, key);
     }
-    s->metadata = json_dumps(metadata, JSON_COMPACT);
+    s->metadata = json_text_make(metadata, JSON_COMPACT, NULL);
     return s->metadata ? STATUS_OK : fail(err, STATUS_MEMORY, "%s: no memory left for its metadata", s->path);
 }
 

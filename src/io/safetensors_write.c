@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "io/json_text.h"
 #include "io/safetensors.h"
 
 #define LENGTH_BYTES 8
@@ -101,7 +102,7 @@ enum status safetensors_build(uint8_t **bytes, size_t *size, const struct safete
     if (!header)
         return fail(err, STATUS_MEMORY, "safetensors: no memory left for the header");
     enum status status = describe(header, &data_size, items, n, err);
-    char *text = status == STATUS_OK ? json_dumps(header, JSON_COMPACT) : NULL;
+    char *text = status == STATUS_OK ? json_text_make(header, JSON_COMPACT, NULL) : NULL;
     json_decref(header);
     if (status == STATUS_OK)
         status = text ? assemble(bytes, size, text, data_size, items, n, err)

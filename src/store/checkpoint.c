@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "io/commit.h"
 #include "io/file.h"
+#include "io/json_text.h"
 #include "io/safetensors.h"
 #include "store/hf_config.h"
 #include "store/run.h"
@@ -50,11 +51,11 @@ static enum status write_file(struct commit *c, json_t *files, const char *file,
 /* Takes the reference to json, which may be NULL: memory was refused then. */
 static enum status write_json(struct commit *c, json_t *files, const char *file, json_t *json, struct error *err)
 {
-    char *text = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
+    size_t n;
+    char *text = json_text_make(json, JSON_INDENT(2), &n);
     json_decref(json);
     if (!text)
         return fail_memory(err, file);
-    const size_t n = strlen(text);
     text[n] = '\n'; /* in place of the terminating zero */
     const enum status s = write_file(c, files, file, text, n + 1, err);
     free(text);

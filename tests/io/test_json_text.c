@@ -1,6 +1,7 @@
 #include "io/json_text.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,4 +75,64 @@ Test(json_text, a_zero_byte_in_a_string_is_taken_where_the_caller_allows_it)
                  STATUS_OK, "%s", err.message);
     cr_assert_eq(json_string_length(json_array_get(json, 0)), 1);
     json_decref(json);
+}
+
+/* ---- writing ---- */
+
+static json_t *large(void)
+{
+    json_t *o = json_object();
+    for (int i = 0; i < 400; i++) {
+        char key[32];
+        snprintf(key, sizeof key, "key %d \"quoted\"", i);
+        json_object_set_new(o, key, json_pack("[i, s, n, f]", i, "text\n", i / 7.0));
+    }
+    return o;
+}
+
+Test(json_text, what_is_written_is_what_jansson_says)
+{
+    const size_t flags[] = {0, JSON_COMPACT, JSON_INDENT(2), JSON_COMPACT | JSON_REAL_PRECISION(9)};
+    json_t *o = large();
+    for (size_t i = 0; i < 4; i++) {
+        size_t n;
+        char *expected = json_dumps(o, flags[i]), *found = json_text_make(o, flags[i], &n);
+        cr_assert_str_eq(found, expected);
+        cr_assert_eq(n, strlen(expected));
+        free(expected);
+        free(found);
+    }
+    json_decref(o);
+    cr_assert_null(json_text_make(NULL, 0, NULL));
+}
+
+/* What jansson takes while it writes. Room for the text itself is refused by scripts/check_faults.sh. */
+static size_t allowed;
+
+static void *count_down(size_t size)
+{
+    if (allowed == 0)
+        return NULL;
+    allowed--;
+    return malloc(size);
+}
+
+Test(json_text, refused_memory_gives_a_whole_text_or_none)
+{
+    json_t *o = large();
+    char *expected = json_dumps(o, 0);
+    json_set_alloc_funcs(count_down, free);
+    size_t refused = 0;
+    char *found = NULL;
+    for (size_t n = 0; !found && n < 100000; n++) {
+        allowed = n;
+        found = json_text_make(o, 0, NULL);
+        refused += !found;
+    }
+    json_set_alloc_funcs(malloc, free);
+    cr_assert_str_eq(found, expected);
+    cr_assert_gt(refused, 0);
+    free(found);
+    free(expected);
+    json_decref(o);
 }
