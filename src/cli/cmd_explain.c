@@ -39,16 +39,11 @@ static enum status show(const struct settings *s, const struct explain_file *f, 
     enum status status = worked_make(&w, &f->in, err);
     if (status != STATUS_OK)
         return status;
-    json_t *json = s->json ? explain_view_json(&w, f->word) : NULL;
-    if (s->json && !json)
-        status = fail(err, STATUS_MEMORY, "explain: out of memory");
-    else if (s->json)
-        json_dumpf(json, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    if (s->json)
+        status =
+            command_print_json(explain_view_json(&w, f->word), JSON_COMPACT | JSON_REAL_PRECISION(9), "explain", err);
     else
         explain_view_print(stdout, &w, f->word);
-    if (json)
-        putchar('\n');
-    json_decref(json);
     worked_free(&w);
     return status;
 }
