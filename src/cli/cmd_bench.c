@@ -186,16 +186,6 @@ static enum status run_shape(struct view *view, json_t *shapes, const char *name
     return object && json_array_append_new(shapes, object) == 0 ? STATUS_OK : out_of_memory(err);
 }
 
-static enum status print_json(json_t *object, struct error *err)
-{
-    if (!object)
-        return out_of_memory(err);
-    const int bad = json_dumpf(object, stdout, JSON_COMPACT);
-    putchar('\n');
-    json_decref(object);
-    return bad ? out_of_memory(err) : STATUS_OK;
-}
-
 /* The first shape's figures, and all of them in "shapes". */
 static json_t *summary(json_t *shapes)
 {
@@ -222,7 +212,7 @@ static enum status run_shapes(struct view *view, struct options *options, struct
             status = run_shape(view, shapes, shape_given(options) ? "as given" : names[i], s, err);
     }
     if (!status && s->json)
-        status = print_json(summary(shapes), err);
+        status = command_print_json(summary(shapes), JSON_COMPACT, "bench", err);
     json_decref(shapes);
     return status;
 }
@@ -251,7 +241,7 @@ static enum status run_attention(struct view *view, const struct options *option
     const enum status status = bench_attention_run(results, &o, err);
     terminal_clear(&view->err);
     if (!status && s->json)
-        return print_json(bench_view_attention_json(results, &o), err);
+        return command_print_json(bench_view_attention_json(results, &o), JSON_COMPACT, "bench", err);
     if (!status)
         bench_view_attention(stdout, results, &o);
     return status;

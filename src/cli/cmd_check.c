@@ -101,13 +101,7 @@ static bool show_detector(void *context, const char *detector, size_t done, size
 
 static enum status print_json(const struct verdict *v, const char *error, struct error *err)
 {
-    json_t *const o = verdict_json(v, error);
-    if (!o)
-        return fail(err, STATUS_MEMORY, "check: out of memory");
-    json_dumpf(o, stdout, JSON_COMPACT);
-    putchar('\n');
-    json_decref(o);
-    return STATUS_OK;
+    return command_print_json(verdict_json(v, error), JSON_COMPACT, "check", err);
 }
 
 /* Shows what was found; `checked` is how the check itself went, with its message in err. */

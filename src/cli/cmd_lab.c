@@ -184,12 +184,7 @@ static enum status print_json(const struct recall *r, struct error *err)
     json_t *object = json_pack(
         "{s:o, s:I, s:I, s:o}", "recall", models ? json_real((double)caught / (double)models) : json_null(),
         "false_alarms", (json_int_t)r->alarms, "correct_configurations", (json_int_t)r->correct, "faults", faults);
-    if (!object)
-        return fail(err, STATUS_MEMORY, "lab: out of memory");
-    json_dumpf(object, stdout, JSON_COMPACT);
-    putchar('\n');
-    json_decref(object);
-    return STATUS_OK;
+    return command_print_json(object, JSON_COMPACT, "lab", err);
 }
 
 static enum status run_detectors(const struct options *options, const struct settings *s, struct error *err)

@@ -189,12 +189,7 @@ static enum status print_json(const struct trap *t, struct error *err)
                           "uniform_loss", metrics_number(log((double)t->settings.config.vocab_size)), "fooled_at_step",
                           t->fooled_at == TRAP_NEVER ? json_null() : json_integer((json_int_t)t->fooled_at), "seconds",
                           metrics_number(t->seconds), "history", history);
-    if (!o)
-        return fail(err, STATUS_MEMORY, "trap: out of memory");
-    json_dumpf(o, stdout, JSON_COMPACT);
-    putchar('\n');
-    json_decref(o);
-    return STATUS_OK;
+    return command_print_json(o, JSON_COMPACT, "trap", err);
 }
 
 /* Puts a file in its place, whole or not at all, and frees b. */

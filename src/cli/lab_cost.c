@@ -1,4 +1,5 @@
 #include "cli/lab_cost.h"
+#include "cli/command.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -108,12 +109,7 @@ static enum status print_json(const struct cost *c, const struct lab_cost *s, st
                             json_pack("{s:I, s:f, s:I, s:I}", "T", (json_int_t)c->step.T, "seconds", c->step.seconds,
                                       "peak_bytes", (json_int_t)c->step.bytes, "resident_bytes",
                                       (json_int_t)c->step.resident));
-    if (!o)
-        return fail(err, STATUS_MEMORY, "lab: out of memory");
-    json_dumpf(o, stdout, JSON_COMPACT);
-    putchar('\n');
-    json_decref(o);
-    return STATUS_OK;
+    return command_print_json(o, JSON_COMPACT, "lab", err);
 }
 
 /* Time and memory over the length, all axes logarithmic: a power of the length is a straight line. */
