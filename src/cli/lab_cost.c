@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "cli/command.h"
 #include "cli/human.h"
 #include "cli/interrupt.h"
 #include "cli/terminal.h"
