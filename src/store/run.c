@@ -17,6 +17,8 @@
 
 /* A run that prunes its steps faster than this many looks cannot be read. */
 #define LOOKS_AT_MOST 100
+/* In a folder that others change a list may miss what comes and what goes at once, so one empty look says little. */
+#define EMPTY_LOOKS 10
 
 static enum status fail_memory(struct error *err, const char *path)
 {
@@ -113,7 +115,9 @@ static enum status follow_link(char **folder, const char *path, struct error *er
 static enum status list_settled(struct run_steps *steps, const char *run, struct error *err)
 {
     enum status s = run_steps_list(steps, run, true, err);
-    for (int i = 0; s == STATUS_OK && steps->count == 0 && steps->vanished && i < LOOKS_AT_MOST; i++) {
+    int empty = 0;
+    for (int i = 0; s == STATUS_OK && steps->count == 0 && empty < EMPTY_LOOKS && i < LOOKS_AT_MOST; i++) {
+        empty = steps->vanished ? 0 : empty + 1;
         free(steps->step);
         s = run_steps_list(steps, run, true, err);
     }
