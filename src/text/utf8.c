@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <string.h>
 #include <utf8proc.h>
 
 size_t utf8_decode(uint32_t *code, const uint8_t *bytes, size_t n)
@@ -174,4 +175,23 @@ void utf8_describe(uint32_t code, char out[UTF8_DESCRIPTION_SIZE])
         snprintf(out, UTF8_DESCRIPTION_SIZE, "%s", label);
     else
         snprintf(out, UTF8_DESCRIPTION_SIZE, "'%s' (U+%04X)", label, (unsigned)code);
+}
+
+size_t utf8_columns(const char *text)
+{
+    const uint8_t *at = (const uint8_t *)text, *end = at + strlen(text);
+    size_t columns = 0;
+    while (at < end) {
+        uint32_t code;
+        const size_t n = utf8_decode(&code, at, (size_t)(end - at));
+        columns += n ? (size_t)utf8proc_charwidth((utf8proc_int32_t)code) : 0;
+        at += n ? n : 1;
+    }
+    return columns;
+}
+
+bool utf8_in_word(uint32_t code)
+{
+    const utf8proc_category_t c = utf8proc_category((utf8proc_int32_t)code);
+    return c >= UTF8PROC_CATEGORY_LU && c <= UTF8PROC_CATEGORY_NO; /* LU LT.. LO, MN MC ME, ND NL NO */
 }

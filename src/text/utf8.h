@@ -48,4 +48,11 @@ void utf8_label(uint32_t code, char out[UTF8_LABEL_SIZE]);
 #define UTF8_DESCRIPTION_SIZE 32
 void utf8_describe(uint32_t code, char out[UTF8_DESCRIPTION_SIZE]);
 
+/* Terminal columns that a terminated text takes: two for an emoji or an ideograph, none for a combining mark or for
+ * what is no UTF-8. */
+size_t utf8_columns(const char *text);
+
+/* A letter, mark or number: what words are made of. */
+bool utf8_in_word(uint32_t code);
+
 #endif

@@ -198,3 +198,24 @@ Test(utf8, every_label_fits_and_has_no_blank)
             cr_assert((unsigned char)*c > 0x20 && *c != 0x7F, "U+%04X", code);
     }
 }
+
+Test(utf8, columns_are_those_of_a_terminal)
+{
+    cr_assert_eq(utf8_columns(""), 0);
+    cr_assert_eq(utf8_columns("\\n"), 2);
+    cr_assert_eq(utf8_columns("\xE2\x90\xA3"), 1, "the open box");
+    cr_assert_eq(utf8_columns("\xF0\x9F\x98\x80"), 2, "an emoji");
+    cr_assert_eq(utf8_columns("\xE4\xB8\xAD\xE6\x96\x87"), 4, "two ideographs");
+    cr_assert_eq(utf8_columns("\xE2\x97\x8C\xCC\x81"), 1, "a mark on its circle");
+    cr_assert_eq(utf8_columns("a\xFF"), 1, "what is no UTF-8 takes none");
+}
+
+Test(utf8, words_are_letters_marks_and_numbers)
+{
+    static const uint32_t in[] = {'a', 'Z', '0', 0xE9, 0x416, 0x301, 0x4E2D, 0x661, 0x2167, 0xBD};
+    static const uint32_t out[] = {' ', '\n', '\t', '.', '\'', '-', '<', 0x2026, 0x20AC, 0x1F600, 0xA0, 0, 0xE000};
+    for (size_t k = 0; k < sizeof in / sizeof *in; k++)
+        cr_assert(utf8_in_word(in[k]), "U+%04X", in[k]);
+    for (size_t k = 0; k < sizeof out / sizeof *out; k++)
+        cr_assert_not(utf8_in_word(out[k]), "U+%04X", out[k]);
+}
