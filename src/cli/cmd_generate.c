@@ -1,5 +1,4 @@
 /* nopeek generate: text from a saved model, symbol by symbol. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "cli/compute.h"
 #include "cli/saved.h"
 #include "cli/stream.h"
+#include "cli/whole_text.h"
 #include "model/decode.h"
 #include "model/sample.h"
 #include "text/numerals.h"
@@ -112,52 +112,10 @@ static const struct command_example examples[] = {
 };
 
 struct prompt {
-    char *bytes;
-    size_t size;
-    const char *name; /* for messages */
+    struct whole_text text;
     uint32_t *ids;
     size_t count;
 };
-
-static enum status read_all(struct prompt *p, FILE *f, struct error *err)
-{
-    size_t room = 0;
-    for (;;) {
-        if (p->size == room) {
-            room = room ? 2 * room : 4096;
-            char *grown = realloc(p->bytes, room);
-            if (!grown)
-                return fail(err, STATUS_MEMORY, "--prompt-file: %s: out of memory", p->name);
-            p->bytes = grown;
-        }
-        const size_t n = fread(p->bytes + p->size, 1, room - p->size, f);
-        p->size += n;
-        if (n == 0)
-            break;
-    }
-    return ferror(f) ? fail(err, STATUS_READ, "--prompt-file: %s: %s", p->name, strerror(errno)) : STATUS_OK;
-}
-
-static enum status read_prompt(struct prompt *p, const struct settings *s, struct error *err)
-{
-    if (s->prompt && s->prompt_file)
-        return fail(err, STATUS_USAGE, "generate: --prompt and --prompt-file exclude one another: give one");
-    if (!s->prompt_file) {
-        p->name = "--prompt";
-        p->bytes = strdup(s->prompt ? s->prompt : "");
-        p->size = p->bytes ? strlen(p->bytes) : 0;
-        return p->bytes ? STATUS_OK : fail(err, STATUS_MEMORY, "out of memory");
-    }
-    const bool standard = strcmp(s->prompt_file, "-") == 0;
-    p->name = standard ? "standard input" : s->prompt_file;
-    FILE *f = standard ? stdin : fopen(s->prompt_file, "rb");
-    if (!f)
-        return fail(err, STATUS_OPEN, "--prompt-file: %s: %s", p->name, strerror(errno));
-    const enum status status = read_all(p, f, err);
-    if (!standard)
-        fclose(f);
-    return status;
-}
 
 /* Bare ids as they are written: each with a blank before it. NULL when memory is refused. */
 static char *spell_ids(const struct tokenizer *t, const uint32_t *ids, size_t n)
@@ -196,8 +154,8 @@ static enum status read_stop(char **written, const char *stop, const struct toke
 /* The blank before a number is its own, as the stop string's are; white space at the prompt's end would double it. */
 static void trim_prompt(struct prompt *p)
 {
-    while (p->size > 0 && numerals_is_space((uint8_t)p->bytes[p->size - 1]))
-        p->size--;
+    while (p->text.size > 0 && numerals_is_space((uint8_t)p->text.bytes[p->text.size - 1]))
+        p->text.size--;
 }
 
 /* Texts that are computed at once, at most: more would need more memory and gain no speed. */
@@ -340,9 +298,9 @@ static enum status open_text(struct writer *w, size_t k, struct error *err)
             return fail(err, STATUS_MEMORY, "out of memory for %zu texts", w->count);
     }
     FILE *out = t->file ? t->file : stdout;
-    fwrite(w->prompt->bytes, 1, w->prompt->size, out);
+    fwrite(w->prompt->text.bytes, 1, w->prompt->text.size, out);
     fflush(out);
-    t->begun = w->prompt->size > 0;
+    t->begun = w->prompt->text.size > 0;
     const enum status s = stream_open(&t->stream, out, w->stop, err);
     t->stream.whole = w->tokenizer->kind == TOKENIZER_IDS;
     return s;
@@ -437,7 +395,7 @@ static enum status with_model(struct prompt *p, const struct settings *settings,
         trim_prompt(p);
     uint32_t *ids = NULL;
     size_t count = 0;
-    s = tokenizer_encode(w.tokenizer, &ids, &count, (const uint8_t *)p->bytes, p->size, p->name, err);
+    s = tokenizer_encode(w.tokenizer, &ids, &count, (const uint8_t *)p->text.bytes, p->text.size, p->text.name, err);
     if (s == STATUS_OK) {
         p->ids = ids;
         p->count = count;
@@ -449,17 +407,18 @@ static enum status with_model(struct prompt *p, const struct settings *settings,
 
 static enum status run(struct options *options, void *settings, struct error *err)
 {
+    const struct settings *chosen = settings;
     struct prompt p = {0};
     struct saved saved;
-    enum status s = read_prompt(&p, settings, err);
+    enum status s = whole_text_read(&p.text, chosen->prompt, "--prompt", chosen->prompt_file, "--prompt-file", err);
     if (s == STATUS_OK)
         s = saved_open(&saved, options->operand[0], err);
     if (s == STATUS_OK) {
-        s = with_model(&p, settings, &saved, err);
+        s = with_model(&p, chosen, &saved, err);
         saved_close(&saved);
     }
     free(p.ids);
-    free(p.bytes);
+    whole_text_free(&p.text);
     return s;
 }
 
