@@ -107,22 +107,7 @@ static enum status open_text(struct job *j, const struct options *options, struc
     struct tokenizer *tokenizer = &j->saved.checkpoint.tokenizer;
     if (options->operands > 1)
         return reading_open(&j->data, tokenizer, options->operand + 1, options->operands - 1, split, err);
-
-    const struct state *state = &j->saved.state;
-    if (!j->saved.has_state || state->n_texts == 0)
-        return fail(err, STATUS_USAGE, "eval: %s does not say what text it was trained on: name a TEXT",
-                    options->operand[0]);
-    if (strcmp(state->text[0], "-") == 0)
-        return fail(err, STATUS_USAGE, "eval: %s was trained on standard input: name a TEXT", options->operand[0]);
-    const enum status s =
-        reading_open(&j->data, tokenizer, (const char *const *)state->text, state->n_texts, split, err);
-    if (s != STATUS_OK)
-        return fail_within(err, s, "the text of the run (if it has moved, name it as TEXT)");
-    if (strcmp(state->text_hash, j->data.hash) != 0)
-        return fail(err, STATUS_FORMAT,
-                    "%s has changed since the run was trained: name it as TEXT to evaluate it as it is now",
-                    state->text[0]);
-    return s;
+    return saved_text(&j->data, &j->saved, options->operand[0], split, "name it as TEXT", err);
 }
 
 /* Characters that were predicted: of UTF-8 taken as bytes, those bytes that begin one; of bare ids, none. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/reading.h"
 #include "io/commit.h"
 #include "io/lines.h"
 #include "io/metrics.h"
@@ -63,6 +64,32 @@ double saved_val_split(const struct saved *s, double otherwise)
     const json_t *value = json_object_get(s->has_state ? s->state.settings : NULL, "val_split");
     const double split = json_number_value(value);
     return json_is_number(value) && split >= 0 && split < 1 ? split : otherwise;
+}
+
+/* Appends ": advice" to the message. */
+static enum status advise(struct error *err, enum status status, const char *advice)
+{
+    const struct error said = *err;
+    return advice ? fail(err, status, "%s: %s", said.message, advice) : status;
+}
+
+enum status saved_text(struct dataset *d, struct saved *s, const char *run, double val_split, const char *advice,
+                       struct error *err)
+{
+    const struct state *state = &s->state;
+    *d = (struct dataset){0};
+    if (!s->has_state || state->n_texts == 0)
+        return advise(err, fail(err, STATUS_USAGE, "%s does not say what text it was trained on", run), advice);
+    if (strcmp(state->text[0], "-") == 0)
+        return advise(err, fail(err, STATUS_USAGE, "%s was trained on standard input", run), advice);
+    const enum status status =
+        reading_open(d, &s->checkpoint.tokenizer, (const char *const *)state->text, state->n_texts, val_split, err);
+    if (status != STATUS_OK)
+        return advise(err, fail_within(err, status, "the text of the run"), advice);
+    if (strcmp(state->text_hash, d->hash) == 0)
+        return status;
+    dataset_free(d);
+    return advise(err, fail(err, STATUS_FORMAT, "%s has changed since the run was trained", state->text[0]), advice);
 }
 
 static enum status last_record(json_t **last, struct lines *log, const char *kind, json_int_t through,

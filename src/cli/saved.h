@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "store/checkpoint.h"
 #include "store/state.h"
+#include "text/dataset.h"
 
 struct saved {
     struct checkpoint checkpoint;
@@ -30,6 +31,12 @@ void saved_warn(const struct saved *s);
 
 /* The share of the text that validates, as the run was trained; `otherwise` when its settings do not say. */
 double saved_val_split(const struct saved *s, double otherwise);
+
+/* Opens the text that the run was trained on, split so. STATUS_USAGE: the run (named `run`) does not say which that is,
+ * or it was standard input. STATUS_FORMAT: the text has changed since. Errors of dataset_open. On failure nothing is
+ * left open, and the message ends in `advice` unless that is NULL: "name it as TEXT". */
+enum status saved_text(struct dataset *d, struct saved *s, const char *run, double val_split, const char *advice,
+                       struct error *err);
 
 /* The last record of this kind ("step", "eval") in metrics.jsonl that is not later than the checkpoint, as a new
  * reference; NULL when there is none, or no log. Lines that are no JSON objects are passed over. A log that is there

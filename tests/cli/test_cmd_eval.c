@@ -190,7 +190,7 @@ Test(cmd_eval, a_model_from_elsewhere_needs_a_text)
     tiny_run_write(&r);
     char folder[2048];
     snprintf(folder, sizeof folder, "%s/step-000007", r.dir);
-    REFUSED(2, "name a TEXT", folder);
+    REFUSED(2, "name it as TEXT", folder);
     json_t *o = EVAL(folder, text_path);
     cr_assert_eq(number(o, "tokens"), 55);
     cr_assert(json_is_null(json_object_get(o, "step")));

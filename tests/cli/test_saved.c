@@ -2,6 +2,7 @@
 
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -79,6 +80,37 @@ Test(saved, a_pipe_in_place_of_the_log_is_not_waited_for)
     saved_close(&s);
 }
 
+static void expect_no_text(struct saved *s, const char *run, enum status status, const char *says)
+{
+    struct dataset d;
+    struct error err;
+    cr_assert_eq(saved_text(&d, s, run, 0.25, "name it", &err), status, "%s", err.message);
+    cr_assert(strstr(err.message, says) && strstr(err.message, ": name it"), "%s", err.message);
+    cr_assert_eq(saved_text(&d, s, run, 0.25, NULL, &err), status);
+    cr_assert(strstr(err.message, says) && !strstr(err.message, "name it"), "%s", err.message);
+    cr_assert_null(d.ids);
+}
+
+Test(saved, the_text_of_a_run_is_found_while_it_is_the_same)
+{
+    const struct tiny_run r = make(false, false);
+    struct saved s;
+    struct dataset d;
+    struct error err;
+    cr_assert_eq(saved_open(&s, r.dir, &err), STATUS_OK);
+    cr_assert_eq(saved_text(&d, &s, r.dir, 0.25, NULL, &err), STATUS_OK, "%s", err.message);
+    cr_assert(d.count == strlen(r.text) && d.train == d.count - d.count / 4);
+    dataset_free(&d);
+    scratch_write(r.text_path, "abc", 3);
+    expect_no_text(&s, r.dir, STATUS_FORMAT, "has changed since");
+    cr_assert_eq(unlink(r.text_path), 0);
+    expect_no_text(&s, r.dir, STATUS_OPEN, "No such file");
+    free(s.state.text[0]);
+    s.state.text[0] = strdup("-");
+    expect_no_text(&s, r.dir, STATUS_USAGE, "standard input");
+    saved_close(&s);
+}
+
 Test(saved, a_leak_is_known_from_the_model_or_from_the_mark)
 {
     const struct tiny_run r = make(true, false);
@@ -106,6 +138,7 @@ Test(saved, a_model_from_elsewhere_has_no_state_and_no_records)
     json_t *step;
     cr_assert_eq(saved_record(&step, &s, "step", &err), STATUS_OK);
     cr_assert_null(step);
+    expect_no_text(&s, r.dir, STATUS_USAGE, "does not say");
     saved_close(&s);
 }
 
