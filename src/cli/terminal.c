@@ -27,6 +27,13 @@ static size_t width_of(int fd)
     return 80;
 }
 
+/* By the names of terminfo's entries; who has more colours has these. */
+static bool promises_256(const char *term, const char *colorterm)
+{
+    return (colorterm && colorterm[0] != '\0') || strstr(term, "256color") || strstr(term, "direct") ||
+           strstr(term, "truecolor");
+}
+
 void terminal_open(struct terminal *t, FILE *stream)
 {
     const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
@@ -35,6 +42,7 @@ void terminal_open(struct terminal *t, FILE *stream)
     t->screen = fd >= 0 && isatty(fd);
     t->live = t->screen && term && term[0] != '\0' && strcmp(term, "dumb") != 0;
     t->colour = t->live && !(no_color && no_color[0] != '\0');
+    t->many = t->colour && promises_256(term, getenv("COLORTERM"));
     t->width = width_of(fd);
 }
 

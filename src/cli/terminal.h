@@ -1,5 +1,5 @@
-/* Where output goes: a person's terminal or a pipe. The only reader of the environment (NO_COLOR, TERM, COLUMNS).
- * nopeek never calls setlocale, so numbers are printed and read in the C locale. */
+/* Where output goes: a person's terminal or a pipe. The only reader of the environment (NO_COLOR, TERM, COLORTERM,
+ * COLUMNS). nopeek never calls setlocale, so numbers are printed and read in the C locale. */
 #ifndef CLI_TERMINAL_H
 #define CLI_TERMINAL_H
 
@@ -12,6 +12,7 @@ struct terminal {
     bool screen;  /* a terminal, of whatever kind: not a pipe or a file */
     bool live;    /* a terminal whose line can be drawn again: not a pipe, not TERM=dumb */
     bool colour;  /* live, and NO_COLOR is unset or empty */
+    bool many;    /* colour, and TERM or COLORTERM promises 256 of them */
     size_t width; /* columns; 80 when unknown */
 
     /* The progress line. */

@@ -50,6 +50,7 @@ static void set_environment(const char *term, const char *no_color)
     setenv("TERM", term, 1);
     unsetenv("NO_COLOR");
     unsetenv("COLUMNS");
+    unsetenv("COLORTERM");
     if (no_color)
         setenv("NO_COLOR", no_color, 1);
 }
@@ -74,6 +75,27 @@ Test(terminal, knows_a_terminal_its_width_and_whether_colour_is_wanted)
         cr_assert_eq(t.colour, cases[i].colour, "case %zu", i);
         cr_assert_eq(t.width, 37);
         cr_assert_str_eq(terminal_style(&t, TERMINAL_RED), cases[i].colour ? "\033[31m" : "");
+    }
+}
+
+Test(terminal, many_colours_are_a_promise_of_the_name_or_of_COLORTERM)
+{
+    const struct {
+        const char *term, *colorterm, *no_color;
+        bool many;
+    } cases[] = {{"xterm", NULL, NULL, false},       {"xterm-256color", NULL, NULL, true},
+                 {"xterm-direct", NULL, NULL, true}, {"xterm", "truecolor", NULL, true},
+                 {"xterm", "", NULL, false},         {"xterm-256color", "truecolor", "1", false},
+                 {"dumb", "truecolor", NULL, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct screen s;
+        struct terminal t;
+        set_environment(cases[i].term, cases[i].no_color);
+        if (cases[i].colorterm)
+            setenv("COLORTERM", cases[i].colorterm, 1);
+        screen_open(&s, 80);
+        terminal_open(&t, s.stream);
+        cr_assert_eq(t.many, cases[i].many, "case %zu", i);
     }
 }
 
