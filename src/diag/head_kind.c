@@ -184,7 +184,7 @@ static const struct {
     [HEAD_INDUCTION] = {"induction", "looks at what followed the same character earlier"},
     [HEAD_WORD_START] = {"word-start", "looks at where the present word began"},
     [HEAD_ITSELF] = {"itself", "looks at its own character"},
-    [HEAD_UNIFORM] = {"uniform", "looks at everything alike: as good as wasted"},
+    [HEAD_UNIFORM] = {"uniform", "looks at everything alike: it averages, and is often wasted"},
     [HEAD_SHARP] = {"sharp", "picks one or two characters, by no pattern known here"},
     [HEAD_MIXED] = {"mixed", "looks at several things"},
 };
