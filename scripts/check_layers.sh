@@ -125,6 +125,8 @@ function check_faults(line, code) {
         complain(line, "a fault is planted: only src/diag and src/lab may")
     if (code ~ /(^|[^A-Za-z0-9_])catalogue_plant[ \t]*\(/)
         complain(line, "catalogue_plant: only src/diag and src/lab may")
+    if (code ~ /[.>]attention_scale[ \t]*=[^=]/)
+        complain(line, "the scale of attention is changed: only src/diag and src/lab may")
 }
 
 {

@@ -87,6 +87,7 @@ static struct attention_shape shape_of(const struct block_pass *p)
     const size_t C = c->n_embd, T_q = block_results(p);
     const size_t T_k = p->cache ? p->cache->past + p->T : p->T, kv = p->cache ? C : 3 * C;
     const size_t kv_batch = (p->cache ? p->cache->capacity : T_k) * kv;
+    const double scale = p->model->attention_scale;
     return (struct attention_shape){
         .B = p->B,
         .H = c->n_head,
@@ -102,7 +103,7 @@ static struct attention_shape shape_of(const struct block_pass *p)
         .k_stride = kv,
         .v_stride = kv,
         .y_stride = C,
-        .scale = (real)(1 / sqrt((double)c->head_size)),
+        .scale = (real)(scale > 0 ? scale : 1 / sqrt((double)c->head_size)),
         .rules = p->model->rules + p->layer * c->n_head,
         .window = c->window,
         .tile = p->model->attention_tile,

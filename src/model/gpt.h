@@ -27,6 +27,7 @@ struct gpt {
     enum attention_rule *rules; /* (L,H): what each head really does; config.trained everywhere */
     const struct fault *fault;  /* NULL; only diag/, lab/ and tests plant one */
     size_t attention_tile;      /* 0: as attention_tile.h says; lab/ and tests cross tiles in short texts */
+    double attention_scale; /* 0: 1 / sqrt(head size), as every checkpoint has it; only lab/ and tests choose another */
 };
 
 /* Allocates a model with all parameters zero (params_init fills them). Checks the config first.

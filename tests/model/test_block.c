@@ -288,3 +288,36 @@ Test(block, not_a_number_in_a_later_key_or_value_reaches_no_earlier_querys_gradi
     tiny_free(&t);
     pool_free(&pool);
 }
+
+/* s = scale q . k: the scale 1 is the usual one, 1 / sqrt(4), with queries twice as large. */
+Test(block, another_scale_is_that_of_longer_queries)
+{
+    const struct config c = config_make(2, 2, 8, 5, 7);
+    struct tiny one, usual;
+    tiny_make(&one, &c, 1, 2, 5, 1);
+    tiny_make(&usual, &c, 1, 2, 5, 1);
+    const size_t size = one.model.table.size;
+    real *got = malloc(size * sizeof *got), *want = malloc(size * sizeof *want);
+    const double before = tiny_step(&one, &gpt_evaluating, got);
+    one.model.attention_scale = 1;
+    for (size_t layer = 0; layer < 2; layer++)
+        tiny_sharpen(&usual, layer, 2);
+    const double loss = tiny_step(&one, &gpt_evaluating, got);
+    cr_assert_eq(loss, tiny_step(&usual, &gpt_evaluating, want));
+    cr_assert_neq(loss, before);
+    for (size_t layer = 0; layer < 2; layer++) {
+        /* the chain rule, for the queries' third of the columns; all others are the same bits */
+        real *dqkv = tiny_tensor(&usual, want, PARAMS_QKV, layer),
+             *db = tiny_tensor(&usual, want, PARAMS_QKV_BIAS, layer);
+        for (size_t q = 0; q < 8; q++) {
+            db[q] *= 2;
+            for (size_t row = 0; row < 8; row++)
+                dqkv[row * 24 + q] *= 2;
+        }
+    }
+    cr_assert_eq(tiny_distance(got, want, size), 0);
+    free(got);
+    free(want);
+    tiny_free(&one);
+    tiny_free(&usual);
+}
