@@ -53,3 +53,37 @@ Test(drill, weights_that_are_not_finite_stop_it)
     cr_assert_eq(drill_run(&d, 3, &err), STATUS_NONFINITE);
     tiny_free(&t);
 }
+
+static enum status stop_after_five(void *context, uint32_t done, struct error *err)
+{
+    uint32_t *looks = context;
+    cr_assert_eq(done, (*looks)++, "before the first step, and after each");
+    return done == 5 ? fail(err, STATUS_INTERRUPTED, "enough") : STATUS_OK;
+}
+
+/* A loss of 7, whose gradient is 1 in every parameter. */
+static double climb(void *self, size_t step, real *grads)
+{
+    struct tiny *t = self;
+    cr_assert_lt(step, 5);
+    for (size_t i = 0; i < t->model.table.size; i++)
+        grads[i] += 1;
+    return 7;
+}
+
+Test(drill, what_is_learnt_may_be_given_and_watched)
+{
+    const struct config c = config_make(1, 1, 4, T, 4);
+    struct tiny t;
+    tiny_make(&t, &c, 1, 2, T, 1);
+    const real first = t.model.params[0];
+    uint32_t looks = 0;
+    const struct learner learner = {.self = &t, .loss_and_gradient = climb};
+    struct drill d = {
+        .g = &t.model, .w = &t.work, .learner = &learner, .lr = 1e-2, .watch = stop_after_five, .context = &looks};
+    struct error err;
+    cr_assert_eq(drill_run(&d, 100, &err), STATUS_INTERRUPTED);
+    cr_assert(looks == 6 && d.loss == 7);
+    cr_assert_float_eq((double)(first - t.model.params[0]), 5e-2, 1e-4, "AdamW steps by lr where gradients are alike");
+    tiny_free(&t);
+}
