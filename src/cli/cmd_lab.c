@@ -10,6 +10,7 @@
 #include "cli/human.h"
 #include "cli/interrupt.h"
 #include "cli/lab_cost.h"
+#include "cli/lab_scaling.h"
 #include "cli/terminal.h"
 #include "lab/recall.h"
 
@@ -17,7 +18,7 @@ struct settings {
     size_t trials, configurations;
     const char *fault;
     uint64_t seed;
-    size_t max_t, head_size, threads;
+    size_t max_t, head_size, steps, threads;
     const char *svg;
     bool json;
 };
@@ -43,12 +44,6 @@ static const struct option_spec options_table[] = {
      .offset = offsetof(struct settings, fault),
      .metavar = "NAME",
      .help = "plant this one only; `nopeek help trap` lists them"},
-    {.name = "seed",
-     .type = OPTION_SEED,
-     .offset = offsetof(struct settings, seed),
-     .metavar = "N",
-     .fallback = "1",
-     .help = "draws all shapes, weights and places anew"},
     OPTION_SECTION("lab cost"),
     {.name = "max-t",
      .type = OPTION_SIZE,
@@ -64,6 +59,21 @@ static const struct option_spec options_table[] = {
      .fallback = "64",
      .range = OPTION_BETWEEN(1, 4096),
      .help = "channels of a head"},
+    OPTION_SECTION("lab scaling"),
+    {.name = "steps",
+     .type = OPTION_SIZE,
+     .offset = offsetof(struct settings, steps),
+     .metavar = "N",
+     .fallback = "400",
+     .range = OPTION_BETWEEN(0, 1000000),
+     .help = "of each training; 0: none"},
+    OPTION_SECTION("Several"),
+    {.name = "seed",
+     .type = OPTION_SEED,
+     .offset = offsetof(struct settings, seed),
+     .metavar = "N",
+     .fallback = "1",
+     .help = "draws everything anew (detectors, scaling)"},
     {.name = "threads",
      .type = OPTION_SIZE,
      .offset = offsetof(struct settings, threads),
@@ -71,24 +81,24 @@ static const struct option_spec options_table[] = {
      .fallback = "1",
      .fallback_note = "the cores there are",
      .range = OPTION_BETWEEN(1, 1024),
-     .help = "threads to compute with, and as many heads"},
+     .help = "threads to compute with (cost, scaling), and for cost as many heads"},
     {.name = "svg",
      .type = OPTION_PATH,
      .offset = offsetof(struct settings, svg),
      .metavar = "FILE",
-     .help = "draw time and memory over the length"},
-    OPTION_SECTION("Both"),
+     .help = "draw time and memory over the length (cost), the variance over d_k (scaling)"},
     {.name = "json",
      .type = OPTION_FLAG,
      .offset = offsetof(struct settings, json),
      .help = "print one JSON object: recall, false_alarms, correct_configurations, faults; or reference, tiled, "
-             "exponents, step"},
+             "exponents, step; or keys, trials, widths, training"},
     OPTION_END,
 };
 
 static const struct command_example examples[] = {
     {"Which detector finds which fault, in about two minutes", "lab detectors"},
     {"What attention costs as the text grows, with a picture", "lab cost --svg cost.svg"},
+    {"Why scores are divided by sqrt(d_k), in half a minute", "lab scaling"},
     {"One fault in many models", "lab detectors --fault one-ahead --trials 200 --configurations 0"},
     {NULL, NULL},
 };
@@ -227,23 +237,34 @@ static enum status run_cost(const struct options *options, const struct settings
     return lab_cost_run(&cost, err);
 }
 
+static enum status run_scaling(const struct options *options, const struct settings *s, struct error *err)
+{
+    const bool chosen = options_given(options, "threads");
+    const struct lab_scaling scaling = {.steps = s->steps,
+                                        .seed = s->seed,
+                                        .team = compute_team(chosen ? s->threads : 0),
+                                        .svg = s->svg,
+                                        .json = s->json};
+    return lab_scaling_run(&scaling, err);
+}
+
 static const struct lab {
     const char *name;
     enum status (*run)(const struct options *options, const struct settings *s, struct error *err);
-} experiments[] = {{"detectors", run_detectors}, {"cost", run_cost}};
+} experiments[] = {{"detectors", run_detectors}, {"cost", run_cost}, {"scaling", run_scaling}};
 
 static enum status run(struct options *options, void *settings, struct error *err)
 {
     for (size_t k = 0; k < sizeof experiments / sizeof *experiments; k++)
         if (strcmp(options->operand[0], experiments[k].name) == 0)
             return experiments[k].run(options, settings, err);
-    return fail(err, STATUS_USAGE, "lab: found \"%.60s\", expected detectors or cost", options->operand[0]);
+    return fail(err, STATUS_USAGE, "lab: found \"%.60s\", expected detectors, cost or scaling", options->operand[0]);
 }
 
 const struct command cmd_lab = {
     .name = "lab",
-    .summary = "runs an experiment: how reliable the leak detectors are, what attention costs",
-    .operands = "detectors|cost",
+    .summary = "runs an experiment: how reliable the leak detectors are, what attention costs, what its scale is for",
+    .operands = "detectors|cost|scaling",
     .min_operands = 1,
     .max_operands = 1,
     .about =
@@ -254,7 +275,10 @@ const struct command cmd_lab = {
         "symbols, "
         "and tiled, which does not, forward and backward, while the length of the text doubles, as far as memory "
         "allows; "
-        "then one whole training step of a small model at 16,384 symbols.",
+        "then one whole training step of a small model at 16,384 symbols.\n"
+        "lab scaling shows why scores are divided by sqrt(d_k): for random q and k of width 2 to 512 the variance of "
+        "q.k, the largest weight, the entropy and the gradient that gets past the softmax to the other keys, with the "
+        "division and without; then two trainings that differ in nothing else.",
     .options = options_table,
     .settings_size = sizeof(struct settings),
     .examples = examples,
