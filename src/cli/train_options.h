@@ -33,7 +33,10 @@ struct train_options {
     bool force, dry_run, verify_resume;
 };
 
-extern const struct option_spec train_options_table[];
+extern const struct option_spec train_options_table[]; /* train_rows.h has most of its rows */
+
+/* Words of --preset, --mask and --tokens; then NULL. */
+extern const char *const train_options_presets[], *const train_options_masks[], *const train_options_tokens[];
 
 /* What a preset sets: an option and its value, as one would type it; ends in {NULL, NULL}. NULL: there is no such
  * preset. */
