@@ -98,11 +98,15 @@ static enum status print_json(const struct doctor *d, double seconds, struct err
 /* What was found decides the exit status: a hopeless text is a diagnosis, a fault of the program is not. */
 static enum status conclude(const struct doctor *d, struct error *err)
 {
-    for (size_t c = 0; c < DOCTOR_CHECKS; c++)
-        if (d->line[c].outcome == VERDICT_FOUND && (d->leak || d->failed))
-            return fail(err, d->leak ? STATUS_LEAK : STATUS_FORMAT, "doctor: %s: %s", doctor_names[c],
-                        d->line[c].found);
-    return STATUS_OK;
+    char names[120] = "";
+    size_t used = 0;
+    for (size_t c = 0; c < DOCTOR_CHECKS && used < sizeof names; c++)
+        if (d->line[c].outcome == VERDICT_FOUND)
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", doctor_names[c]);
+    if (!d->leak && !d->failed)
+        return STATUS_OK;
+    return fail(err, d->leak ? STATUS_LEAK : STATUS_FORMAT,
+                "doctor: a fault was found by: %s; no loss is to be trusted before that is mended", names);
 }
 
 static enum status show(const struct doctor *d, const struct train_session *s, const struct settings *chosen,

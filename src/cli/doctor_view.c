@@ -52,6 +52,14 @@ static double bar(const struct doctor *d)
     return d->best_order ? d->ngrams.loss[d->best_order - 1] : (double)NAN;
 }
 
+/* How often the whole run reads the train part. */
+static double passes(const struct doctor *d)
+{
+    const struct trainer_settings *s = &d->trainer->settings;
+    return (double)s->schedule.steps * (double)(s->batch_size * s->grad_accum) *
+           (double)d->trainer->model->config.block_size / (double)d->ngrams.train;
+}
+
 static void say_text(struct terminal *out, const struct doctor *d, const char *units)
 {
     const size_t V = d->trainer->model->config.vocab_size, N = d->ngrams.train;
@@ -63,11 +71,6 @@ static void say_text(struct terminal *out, const struct doctor *d, const char *u
         terminal_entry(out, "text      ",
                        "One symbol and no other: what follows is certain, the loss is 0 from the start or soon, and "
                        "there is nothing to learn. Was it the right file?");
-        return;
-    case DOCTOR_UNVALIDATED:
-        terminal_entry(out, "text      ",
-                       "Nothing is kept for validation, so nobody can tell learning from learning by heart: give "
-                       "--val-split 0.1, or a longer text.");
         return;
     case DOCTOR_COPIED:
         terminal_entry(out, "text      ",
@@ -89,12 +92,17 @@ static void say_text(struct terminal *out, const struct doctor *d, const char *u
                        "More text helps most; with this one keep the model small, the steps few and dropout on, and "
                        "use RUN/best.");
         return;
+    case DOCTOR_UNVALIDATED:
+        terminal_entry(out, "text      ",
+                       "Nothing is kept for validation, so nobody can tell learning from learning by heart: give "
+                       "--val-split 0.1, or a longer text.");
+        return;
     case DOCTOR_INDEPENDENT:
         terminal_entry(out, "text      ",
                        "What came before does not help: no order of n-gram beats symbol frequencies alone, %.3f nats "
-                       "(guessing all alike: ln %zu = %.3f). No model can be expected below that, and longer n-grams "
-                       "lose more (order %d: %.3f). So looks noise, and what is compressed or encrypted: training is "
-                       "pointless, and a loss well below %.3f would be a leak or learning by heart.",
+                       "(guessing all alike: ln %zu = %.3f), and long ones lose more (order %d: %.3f). So looks noise, "
+                       "and what is compressed or encrypted: no model can be expected below that, training is "
+                       "pointless, and a validation loss well below %.3f would be a leak.",
                        l->loss[0], V, uniform, NGRAM_ORDERS, l->loss[NGRAM_ORDERS - 1], fmin(l->loss[0], uniform));
         return;
     case DOCTOR_STRUCTURED:
@@ -103,6 +111,10 @@ static void say_text(struct terminal *out, const struct doctor *d, const char *u
                        "all alike ln %zu = %.3f) to %.3f with order %zu. That is the bar: a model whose validation "
                        "loss stays above %.3f has learnt less than counting gives.",
                        l->loss[0], V, uniform, bar(d), d->best_order, bar(d));
+        if (passes(d) < 4)
+            terminal_entry(out, "          ",
+                           "The run reads the text %.1f times: if it ends above the bar, give it more --steps first.",
+                           passes(d));
         return;
     case DOCTOR_TEXTS:
         return;
@@ -118,8 +130,7 @@ static void say_rate(struct terminal *out, const struct doctor *d)
         terminal_entry(out, "rate      ", "--lr %g, as it is.", advised);
     else
         terminal_entry(out, "rate      ",
-                       "--lr %g, the highest of those tried that is as good as the best in a short run; as it is, "
-                       "training would take %g.",
+                       "--lr %g, in the middle of those that did best in short runs; as it is, training would take %g.",
                        advised, yours);
 }
 

@@ -11,8 +11,8 @@
 
 const char *const doctor_names[DOCTOR_CHECKS] = {"first loss", "gradient", "rows",    "leak",   "windows", "one batch",
                                                  "blinded",    "rates",    "n-grams", "copies", "cost"};
-const char *const doctor_texts[DOCTOR_TEXTS] = {"constant", "unvalidated", "copied",
-                                                "short",    "independent", "structured"};
+const char *const doctor_texts[DOCTOR_TEXTS] = {"constant",    "copied",      "short",
+                                                "unvalidated", "independent", "structured"};
 
 /* ---- judging ---- */
 
@@ -189,14 +189,14 @@ static void judge_copies(struct doctor *d)
 static enum doctor_text text_of(const struct doctor *d)
 {
     const struct ngram_losses *l = &d->ngrams;
-    if (vocabulary(d) == 1 || d->blinded.entropy == 0)
+    if (d->one_symbol)
         return DOCTOR_CONSTANT;
-    if (l->read == 0)
-        return DOCTOR_UNVALIDATED;
     if (copied(d))
         return DOCTOR_COPIED;
     if (l->train < DOCTOR_FEW || l->train / 20 < vocabulary(d))
         return DOCTOR_SHORT;
+    if (l->read == 0)
+        return DOCTOR_UNVALIDATED;
     for (size_t n = 2; n <= NGRAM_ORDERS; n++)
         if (gains(l, n))
             return DOCTOR_STRUCTURED;
@@ -249,8 +249,19 @@ static enum status learn(struct doctor *d, struct error *err)
     return s;
 }
 
+static bool one_symbol(const struct dataset *d)
+{
+    size_t begin, end;
+    dataset_bounds(d, DATASET_TRAIN, &begin, &end);
+    for (size_t i = begin + 1; i < end; i++)
+        if (dataset_id(d, i) != dataset_id(d, begin))
+            return false;
+    return true;
+}
+
 static enum status read_text(struct doctor *d, struct error *err)
 {
+    d->one_symbol = one_symbol(d->trainer->data);
     const enum status s = ngram_measure(&d->ngrams, d->trainer->data, vocabulary(d), err);
     return s ? s : repeats_find(&d->repeats, d->trainer->data, err);
 }

@@ -48,10 +48,10 @@ struct doctor_line {
 
 /* What the text is, the first that holds. */
 enum doctor_text {
-    DOCTOR_CONSTANT,    /* one symbol and no other: nothing to predict */
-    DOCTOR_UNVALIDATED, /* no validation part: nothing can be said */
+    DOCTOR_CONSTANT,    /* the train part is one symbol over and over: nothing to predict */
     DOCTOR_COPIED,      /* half of the validation part or more stands in the train part */
     DOCTOR_SHORT,       /* the train part has fewer than DOCTOR_FEW symbols, or fewer than 20 of each kind */
+    DOCTOR_UNVALIDATED, /* no validation part: nothing can be said */
     DOCTOR_INDEPENDENT, /* no order of n-gram gains on order 1: noise, or what looks like it */
     DOCTOR_STRUCTURED,  /* what came before helps to predict */
     DOCTOR_TEXTS
@@ -59,7 +59,7 @@ enum doctor_text {
 #define DOCTOR_FEW 10000 /* symbols: too few for any model not to learn them by heart */
 
 extern const char *const doctor_names[DOCTOR_CHECKS];
-extern const char *const doctor_texts[DOCTOR_TEXTS]; /* "constant", "unvalidated", ... */
+extern const char *const doctor_texts[DOCTOR_TEXTS]; /* "constant", "copied", ... */
 
 struct doctor {
     /* The caller's. */
@@ -77,6 +77,7 @@ struct doctor {
     struct learning_sweep sweep;
     struct ngram_losses ngrams;
     struct repeats repeats;
+    bool one_symbol; /* the train part has no other */
     struct rehearsal cost;
     size_t bytes;           /* that training takes: text, weights and all */
     struct verdict verdict; /* of all detectors: diag/detect.h */

@@ -331,9 +331,12 @@ static void recommend(struct learning_sweep *r)
             lowest = r->loss[k];
             r->best = r->rate[k];
         }
+    size_t good[LEARNING_RATES], n = 0;
     for (size_t k = 0; k < LEARNING_RATES; k++)
         if (r->loss[k] <= 1.02 * lowest && r->best > 0)
-            r->recommended = r->rate[k];
+            good[n++] = k;
+    if (n > 0)
+        r->recommended = r->rate[good[n / 2]];
 }
 
 enum status learning_sweep(struct learning_sweep *r, struct learning *l, struct error *err)

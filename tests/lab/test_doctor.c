@@ -75,11 +75,13 @@ Test(doctor, each_text_has_its_own_story)
     doctor_judge(d);
     cr_assert_eq(d->text, DOCTOR_COPIED);
     cr_assert_eq(d->line[DOCTOR_COPIES].outcome, VERDICT_NOTED);
+    d->repeats.found = 38;
+    model.config.vocab_size = 8;
     d->ngrams.read = 0;
     doctor_judge(d);
     cr_assert_eq(d->text, DOCTOR_UNVALIDATED);
     cr_assert_eq(d->best_order, 0);
-    model.config.vocab_size = 1;
+    d->one_symbol = true;
     doctor_judge(d);
     cr_assert_eq(d->text, DOCTOR_CONSTANT);
     cr_assert(!d->leak && !d->failed, "a hopeless text is no fault");
