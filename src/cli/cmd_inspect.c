@@ -113,7 +113,7 @@ static const struct option_spec options_table[] = {
 };
 
 static const struct command_example examples[] = {
-    {"Every head of a run on a sentence", "inspect run --text 'The bank of the river' | less -R"},
+    {"Every head of a run on a sentence", "inspect run --text 'The bank of the river'"},
     {"One head", "inspect run --text 'The bank of the river' --layer 0 --head 2"},
     {"What the last letter looks at, in all heads", "inspect run --text 'The bank' --token 7"},
     {"A page to look at and pass on", "inspect run --file poem.txt --html heads.html"},
