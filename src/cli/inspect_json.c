@@ -2,9 +2,10 @@
 
 #include <jansson.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "io/json_text.h"
 #include "io/metrics.h"
 
 #define FLAGS (JSON_COMPACT | JSON_REAL_PRECISION(9))
@@ -25,6 +26,27 @@ static json_t *whole(size_t x)
     return json_integer((json_int_t)x);
 }
 
+/* Appends to a list, which is gone, and NULL, when memory is refused: no object can hold it then. */
+static void keep(json_t **list, json_t *value)
+{
+    if (json_array_append_new(*list, value) == 0)
+        return;
+    json_decref(*list);
+    *list = NULL;
+}
+
+static bool is_utf8(const char *text, size_t n)
+{
+    for (size_t at = 0, length; at < n; at += length) {
+        uint32_t code;
+        length = utf8_decode(&code, (const uint8_t *)text + at, n - at);
+        if (length == 0)
+            return false;
+    }
+    return true;
+}
+
+/* Null for what is no UTF-8; NULL when memory is refused. */
 static json_t *text_of(const struct inspection *n)
 {
     const struct tokenizer *t = &n->saved.checkpoint.tokenizer;
@@ -35,19 +57,24 @@ static json_t *text_of(const struct inspection *n)
             text[length++] = ' ';
         length += tokenizer_decode(t, inspection_tokens(n)[i], (uint8_t *)text + length);
     }
-    json_t *json = text ? json_stringn(text, length) : NULL;
+    json_t *json = !text ? NULL : is_utf8(text, length) ? json_stringn(text, length) : json_null();
     free(text);
-    return json ? json : json_null();
+    return json;
 }
 
 static json_t *scores_of(const struct head_measure *m)
 {
     json_t *scores = json_object();
-    for (size_t k = 0; k < HEAD_PATTERNS; k++)
-        json_object_set_new(scores, head_kind_name((enum head_kind)k),
-                            json_pack("{s:o, s:o, s:o, s:o}", "weight", metrics_number(m->score[k].weight), "largest",
-                                      metrics_number(m->score[k].largest), "chance", metrics_number(m->score[k].chance),
-                                      "rows", whole(m->score[k].rows)));
+    for (size_t k = 0; scores && k < HEAD_PATTERNS; k++) {
+        const struct head_score *s = &m->score[k];
+        json_t *score =
+            json_pack("{s:o, s:o, s:o, s:o}", "weight", metrics_number(s->weight), "largest",
+                      metrics_number(s->largest), "chance", metrics_number(s->chance), "rows", whole(s->rows));
+        if (json_object_set_new(scores, head_kind_name((enum head_kind)k), score) != 0) {
+            json_decref(scores);
+            scores = NULL;
+        }
+    }
     return scores;
 }
 
@@ -62,7 +89,7 @@ static json_t *head_of(const struct inspection *n, size_t layer, size_t head)
     head_kind_evidence(evidence, &h->measure, h->kind);
     json_t *rows = json_array();
     for (size_t i = 0; i < n->T; i++)
-        json_array_append_new(rows, metrics_number(n->row_entropy[k * n->T + i]));
+        keep(&rows, metrics_number(n->row_entropy[k * n->T + i]));
     return json_pack("{s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "head", whole(head), "kind",
                      head_kind_name(h->kind), "evidence", evidence, "entropy", metrics_number(h->map.entropy),
                      "row_entropy", rows, "future_mass", metrics_number(h->map.future_mass), "row_error",
@@ -75,8 +102,8 @@ static json_t *frame_of(const struct inspection *n)
 {
     json_t *labels = json_array(), *tokens = json_array();
     for (size_t i = 0; i < n->T; i++) {
-        json_array_append_new(labels, json_string(n->label[i]));
-        json_array_append_new(tokens, whole(inspection_tokens(n)[i]));
+        keep(&labels, json_string(n->label[i]));
+        keep(&tokens, whole(inspection_tokens(n)[i]));
     }
     const char *on = n->windows == 0 ? NULL : n->validation ? "validation" : "text";
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:s?, s:o, s:o}", "checkpoint",
@@ -85,15 +112,17 @@ static json_t *frame_of(const struct inspection *n)
                      "measured_on", on, "windows", whole(n->windows), "window_length", whole(n->window_T));
 }
 
-/* The object without its closing brace, so that more can follow. */
-static enum status print_open(FILE *out, json_t *object, struct error *err)
+/* The object's text without its closing brace, so that more can follow. Takes the reference. NULL when memory is
+ * refused.
+ */
+static char *open_text(json_t *object)
 {
-    char *text = object ? json_dumps(object, FLAGS) : NULL;
+    size_t size;
+    char *text = json_text_make(object, FLAGS, &size);
     if (text)
-        fwrite(text, 1, strlen(text) - 1, out);
-    free(text);
+        text[size - 1] = '\0';
     json_decref(object);
-    return text ? STATUS_OK : fail(err, STATUS_MEMORY, "inspect: out of memory");
+    return text;
 }
 
 static void print_weights(FILE *out, const real *p, size_t T)
@@ -103,25 +132,56 @@ static void print_weights(FILE *out, const real *p, size_t T)
             fprintf(out, "%s%.9g%s", j > 0 ? "," : i > 0 ? ",[" : "[", (double)p[i * T + j], j + 1 == T ? "]" : "");
 }
 
+/* Everything but the weights, made before anything is printed: the frame, then each head of the choice. */
+struct texts {
+    char *frame, **head;
+    size_t heads;
+};
+
+static bool texts_make(struct texts *t, const struct inspection *n, const struct inspection_choice *c)
+{
+    const size_t columns = c->head_end - c->head_begin;
+    t->heads = (c->layer_end - c->layer_begin) * columns;
+    t->frame = open_text(frame_of(n));
+    t->head = calloc(t->heads, sizeof *t->head);
+    bool whole_texts = t->frame && t->head;
+    for (size_t k = 0; k < t->heads && whole_texts; k++) {
+        t->head[k] = open_text(head_of(n, c->layer_begin + k / columns, c->head_begin + k % columns));
+        whole_texts = t->head[k];
+    }
+    return whole_texts;
+}
+
+static void texts_free(struct texts *t)
+{
+    for (size_t k = 0; t->head && k < t->heads; k++)
+        free(t->head[k]);
+    free(t->head);
+    free(t->frame);
+}
+
 enum status inspect_json_print(FILE *out, const struct inspection *n, const struct inspection_choice *c,
                                struct error *err)
 {
-    enum status s = print_open(out, frame_of(n), err);
-    fputs(",\"layers\":[", out);
-    for (size_t layer = c->layer_begin; layer < c->layer_end && !s; layer++) {
+    struct texts t;
+    if (!texts_make(&t, n, c)) {
+        texts_free(&t);
+        return fail(err, STATUS_MEMORY, "inspect: out of memory");
+    }
+    size_t k = 0;
+    fprintf(out, "%s,\"layers\":[", t.frame);
+    for (size_t layer = c->layer_begin; layer < c->layer_end; layer++) {
         fprintf(out, "%s{\"layer\":%zu,\"heads\":[", layer > c->layer_begin ? "," : "", layer);
-        for (size_t head = c->head_begin; head < c->head_end && !s; head++) {
-            if (head > c->head_begin)
-                fputc(',', out);
-            s = print_open(out, head_of(n, layer, head), err);
-            fputs(",\"weights\":[", out);
+        for (size_t head = c->head_begin; head < c->head_end; head++, k++) {
+            fprintf(out, "%s%s,\"weights\":[", head > c->head_begin ? "," : "", t.head[k]);
             print_weights(out, attention_map_weights(&n->map, layer, head), n->T);
             fputs("]}", out);
         }
         fputs("]}", out);
     }
     fputs("]}\n", out);
-    return s;
+    texts_free(&t);
+    return STATUS_OK;
 }
 
 void inspect_json_csv(FILE *out, const struct inspection *n, const struct inspection_choice *c)

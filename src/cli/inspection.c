@@ -1,7 +1,9 @@
 #include "cli/inspection.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/checked.h"
 #include "base/memory.h"
@@ -252,6 +254,27 @@ static enum status make_with(struct inspection *n, const struct dataset *data,
     return s ? s : measure(n, &validation, settings, err);
 }
 
+/* The run's text has gone from where it was: any other reason not to read it is an error. */
+static bool text_is_gone(const struct saved *s)
+{
+    for (size_t i = 0; i < s->state.n_texts; i++)
+        if (access(s->state.text[i], F_OK) != 0 && errno == ENOENT)
+            return true;
+    return false;
+}
+
+/* *there: the run's text is open as *data. Otherwise n->no_validation says why not. */
+static enum status open_data(bool *there, struct dataset *data, struct inspection *n, const char *run,
+                             struct error *err)
+{
+    const enum status s = saved_text(data, &n->saved, run, saved_val_split(&n->saved, 0.1), NULL, &n->no_validation);
+    *there = s == STATUS_OK;
+    if (s == STATUS_OK || s == STATUS_USAGE || s == STATUS_FORMAT || (s == STATUS_OPEN && text_is_gone(&n->saved)))
+        return STATUS_OK;
+    *err = n->no_validation;
+    return s;
+}
+
 enum status inspection_make(struct inspection *n, const struct inspection_settings *settings, struct error *err)
 {
     *n = (struct inspection){0};
@@ -262,9 +285,10 @@ enum status inspection_make(struct inspection *n, const struct inspection_settin
     n->H = n->saved.checkpoint.model.config.n_head;
     n->head = calloc(n->L * n->H, sizeof *n->head);
     struct dataset data;
-    const bool there = saved_text(&data, &n->saved, settings->run, saved_val_split(&n->saved, 0.1), NULL,
-                                  &n->no_validation) == STATUS_OK;
-    s = n->head ? make_with(n, there ? &data : NULL, settings, err) : no_memory(err);
+    bool there = false;
+    s = n->head ? open_data(&there, &data, n, settings->run, err) : no_memory(err);
+    if (!s)
+        s = make_with(n, there ? &data : NULL, settings, err);
     if (there)
         dataset_free(&data);
     if (s)
