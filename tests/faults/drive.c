@@ -1,4 +1,4 @@
-/* Every fault that can be injected, one after the other, into train, resume, generate, eval, info and corpus.
+/* Every fault that can be injected, one after the other, into train, resume, generate, eval, info, inspect and corpus.
  *     drive calls PROGRAM SHIM FOLDER [STRIDE]    each call of the system that the program makes, failed, cut short,
  * last drive memory PROGRAM SHIM FOLDER [STRIDE]   each request for memory refused; all from it on refused drive limits
  * PROGRAM SHIM FOLDER [STRIDE]   files that cannot grow past a size, for sizes up to what is written drive kills

@@ -24,7 +24,7 @@
 #define PATH_SIZE 1024
 #define WORDS 64
 
-const char *const ordeal_names[ORDEAL_SCENES] = {"train", "resume", "generate", "eval", "info", "corpus"};
+const char *const ordeal_names[ORDEAL_SCENES] = {"train", "resume", "generate", "eval", "info", "inspect", "corpus"};
 
 /* What one run of the program left. */
 struct outcome {
@@ -192,6 +192,7 @@ static const char *const lines[ORDEAL_SCENES] = {
     "generate @/run -n 12 --seed 5 --threads 1",
     "eval @/run @/text --part val --json --threads 1",
     "info @/run",
+    "inspect @/run --text abcdefg --json --threads 1",
     "corpus -o @/run/made.txt --size 2000",
 };
 

@@ -15,6 +15,7 @@ enum ordeal_scene {
     ORDEAL_GENERATE,
     ORDEAL_EVAL,
     ORDEAL_INFO,
+    ORDEAL_INSPECT,
     ORDEAL_CORPUS,
     ORDEAL_SCENES
 };
