@@ -18,7 +18,9 @@ enum status inspect_json_check(const struct inspection *n, const struct inspecti
  *   "loss" (of all heads; null when it was not measured), "measured_on" ("validation", "text" or null), "windows",
  *   "window_length", "layers":[{"layer", "heads":[{"head", "kind", "evidence", "entropy", "row_entropy" (T),
  *   "future_mass", "row_error", "reach", "scores":{NAME:{"weight", "largest", "chance", "rows"}}, "loss_without",
- * "loss_more", "loss_more_error", "weights" (T,T)}]}] Numbers that there are none of are null. STATUS_MEMORY. */
+ * "loss_more", "loss_more_error", "weights" (T,T)}]}]
+ *
+ * Numbers that there are none of are null. STATUS_MEMORY, and then nothing is printed. */
 enum status inspect_json_print(FILE *out, const struct inspection *n, const struct inspection_choice *c,
                                struct error *err);
 
