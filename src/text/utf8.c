@@ -81,6 +81,17 @@ static const char *what_is_wrong(size_t *shown, const uint8_t *bytes, size_t n)
     return "a value above U+10FFFF";
 }
 
+/* The encoding whose byte order mark begins the text, or NULL. UTF-32's little-endian one begins like UTF-16's; U+0000
+ * would be an odd first character of a text in that. */
+static const char *foreign_mark(const uint8_t *bytes, size_t n)
+{
+    if (n >= 4 && memcmp(bytes, "\xFF\xFE\0\0", 4) == 0)
+        return "UTF-32";
+    if (n >= 2 && (memcmp(bytes, "\xFF\xFE", 2) == 0 || memcmp(bytes, "\xFE\xFF", 2) == 0))
+        return "UTF-16";
+    return NULL;
+}
+
 enum status utf8_fail(struct error *err, const char *name, const struct utf8_count *before, const uint8_t *bytes,
                       size_t n, const char *advice)
 {
@@ -90,11 +101,11 @@ enum status utf8_fail(struct error *err, const char *name, const struct utf8_cou
         return fail(err, STATUS_FORMAT,
                     "%s: byte offset %zu (line %zu): found the character U+0000, which text does not hold; %s", name,
                     before->bytes, line, advice);
-    if (before->bytes == 0 && n >= 2 &&
-        ((bytes[0] == 0xFF && bytes[1] == 0xFE) || (bytes[0] == 0xFE && bytes[1] == 0xFF)))
+    const char *mark = before->bytes == 0 ? foreign_mark(bytes, n) : NULL;
+    if (mark)
         return fail(err, STATUS_FORMAT,
-                    "%s: byte offset 0 (line 1): not UTF-8: found %02X %02X, the byte order mark of UTF-16; %s", name,
-                    bytes[0], bytes[1], advice);
+                    "%s: byte offset 0 (line 1): not UTF-8: found %02X %02X, the byte order mark of %s; %s", name,
+                    bytes[0], bytes[1], mark, advice);
     size_t shown;
     const char *wrong = what_is_wrong(&shown, bytes, n);
     char found[4 * 3 + 1];

@@ -146,6 +146,15 @@ Test(utf8, every_kind_of_invalid_sequence_is_named_with_its_bytes)
     }
 }
 
+Test(utf8, a_utf32_file_is_not_taken_for_utf16)
+{
+    struct error err;
+    utf8_fail(&err, "f", &(struct utf8_count){0}, (const uint8_t *)"\xFF\xFE\0\0h\0\0", 8, "do so");
+    cr_assert(strstr(err.message, "FF FE, the byte order mark of UTF-32"), "%s", err.message);
+    utf8_fail(&err, "f", &(struct utf8_count){0}, (const uint8_t *)"\xFF\xFE\0", 3, "do so");
+    cr_assert(strstr(err.message, "FF FE, the byte order mark of UTF-16"), "%s", err.message);
+}
+
 Test(utf8, a_utf16_file_is_recognised_by_its_mark)
 {
     struct error err;
