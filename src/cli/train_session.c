@@ -78,9 +78,9 @@ static enum status load_resumed(struct train_session *s, struct error *err)
     if (status)
         return status;
     status = options_load(s->options, s->state.settings, OPTIONS_SAVED, s->from.path, err);
-    if (!status)
-        status = check_fixed(s->options, s->state.settings, s->t->resume, err);
-    return status;
+    if (status == STATUS_USAGE) /* nobody typed them: the file is wrong, not the command line */
+        return STATUS_FORMAT;
+    return status ? status : check_fixed(s->options, s->state.settings, s->t->resume, err);
 }
 
 /* What comes with the weights and cannot be chosen anew. */

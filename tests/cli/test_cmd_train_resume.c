@@ -267,6 +267,20 @@ Test(cmd_train_resume, other_settings_are_refused_with_both_values)
     TINY_TRAIN_OK("--resume", RUN("run"), "--n-embd", "8", "--seed", "1", "--dropout", "0.00");
 }
 
+Test(cmd_train_resume, settings_that_make_no_sense_are_the_files_fault_and_not_the_callers)
+{
+    TINY_TRAIN_OK(tiny_train_text(), "-o", RUN("run"), "--stop-after", "2");
+    const char *const path = scratch_path("run/step-000002/trainer_state.json");
+    size_t n;
+    char *state = scratch_read(path, &n);
+    char *steps = strstr(state, "\"steps\": 20");
+    cr_assert_not_null(steps);
+    memcpy(steps, "\"steps\": -1", 11);
+    scratch_write(path, state, n);
+    free(state);
+    REFUSED(1, "\"steps\": found \"-1\", expected a whole number", "--resume", RUN("run"))
+}
+
 Test(cmd_train_resume, another_text_is_told_by_its_characters)
 {
     char *text = scratch_read(tiny_train_text(), NULL);
