@@ -170,6 +170,7 @@ static enum status verify(struct train_session *s, struct error *err)
                     "--stop-after",
                     steps);
     char *folder;
+    interrupt_catch(); /* so that the folder goes, however this ends */
     enum status status = tempdir_make(&folder, parent && parent[0] ? parent : "/tmp", err);
     if (status)
         return status;
@@ -179,6 +180,8 @@ static enum status verify(struct train_session *s, struct error *err)
     terminal_clear(&s->view.err);
     tempdir_remove(folder);
     free(folder);
+    if (status == STATUS_INTERRUPTED) /* the run that its message names was in the folder */
+        return fail(err, status, "interrupted before the comparison: nothing was proved, and nothing is left behind");
     return status ? status : show_verified(s, &v, err);
 }
 

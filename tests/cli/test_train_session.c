@@ -2,8 +2,10 @@
 #include "cli/train_session.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "support/program.h"
 #include "support/scratch.h"
 #include "support/tiny_train.h"
 
@@ -68,5 +70,20 @@ Test(train_session, verifying_says_that_it_was_exact_and_leaves_nothing_behind)
     TINY_TRAIN(&p, tiny_train_text(), "--verify-resume", "--steps", "1");
     cr_assert_eq(p.status, 2);
     cr_assert(strstr(p.err, "--verify-resume needs two steps to halve, 1 given"), "%s", p.err);
+    program_free(&p);
+}
+
+Test(train_session, verifying_that_is_interrupted_leaves_nothing_behind)
+{
+    struct program p;
+    char line[2048];
+    snprintf(line, sizeof line,
+             "mkdir '%s'; cd '%s'; TMPDIR=. \"$NOPEEK\" train '%s' --verify-resume --n-layer 1 --n-head 1 --n-embd 8 "
+             "--block-size 8 --batch-size 2 --steps 100000000 --stop-after 50000000 --threads 1 >../out 2>&1 & pid=$!; "
+             "while ! ls '%s' | grep -q nopeek; do sleep 0.05; done; kill -TERM $pid; wait $pid; echo $?; ls '%s'",
+             scratch_path("temporary"), scratch_path("temporary"), tiny_train_text(), scratch_path("temporary"),
+             scratch_path("temporary"));
+    program_shell(&p, line);
+    cr_assert_str_eq(p.out, "130\n", "%s", p.err);
     program_free(&p);
 }
