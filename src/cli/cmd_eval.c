@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/team.h"
@@ -249,6 +250,30 @@ static enum status evaluate_text(struct job *j, const char *run, struct error *e
     return s;
 }
 
+/* What was read must outlive what is written. */
+static enum status check_logits(const struct job *j, const struct options *options, struct error *err)
+{
+    const char *const output = j->settings->logits;
+    struct stat there, own;
+    if (!output)
+        return STATUS_OK;
+    const char *const slash = strrchr(output, '/');
+    char *parent = strdup(slash ? output : ".");
+    if (!parent)
+        return fail(err, STATUS_MEMORY, "eval: out of memory");
+    if (slash)
+        parent[slash - output + 1] = '\0';
+    const bool inside = stat(parent, &there) == 0 && stat(j->saved.checkpoint.path, &own) == 0 &&
+                        there.st_dev == own.st_dev && there.st_ino == own.st_ino;
+    free(parent);
+    if (inside)
+        return fail(err, STATUS_USAGE, "--logits: %s is in the checkpoint itself: name a file elsewhere", output);
+    if (options->operands > 1)
+        return reading_spares(output, "logits", options->operand + 1, options->operands - 1, err);
+    const struct state *state = &j->saved.state;
+    return reading_spares(output, "logits", (const char *const *)state->text, state->n_texts, err);
+}
+
 static enum status run(struct options *options, void *settings, struct error *err)
 {
     struct job j = {.settings = settings};
@@ -256,7 +281,9 @@ static enum status run(struct options *options, void *settings, struct error *er
     enum status s = saved_open(&j.saved, options->operand[0], err);
     if (s != STATUS_OK)
         return s;
-    s = open_text(&j, options, err);
+    s = check_logits(&j, options, err);
+    if (s == STATUS_OK)
+        s = open_text(&j, options, err);
     const size_t T = j.saved.checkpoint.model.config.block_size;
     double *loss = calloc(T, sizeof *loss);
     size_t *count = calloc(T, sizeof *count);

@@ -331,6 +331,10 @@ static enum status run(struct options *options, void *settings, struct error *er
     enum status status = check_place(s->html, err);
     if (!status)
         status = check_place(s->svg, err);
+    if (!status)
+        status = reading_spares(s->html, "html", options->operand, options->operands, err);
+    if (!status)
+        status = reading_spares(s->svg, "svg", options->operand, options->operands, err);
     if (status)
         return status;
     status = reading_open(&data, &tokenizer, options->operand, options->operands, s->val_split, err);

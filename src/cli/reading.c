@@ -1,5 +1,10 @@
 #include "cli/reading.h"
 
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "base/clock.h"
 #include "cli/human.h"
 #include "cli/terminal.h"
@@ -36,4 +41,18 @@ enum status reading_open(struct dataset *d, struct tokenizer *tokenizer, const c
     const enum status s = dataset_open_watched(d, tokenizer, paths, n_paths, val_split, &watch, err);
     terminal_clear(&r.notes);
     return s;
+}
+
+enum status reading_spares(const char *output, const char *option, const char *const *paths, size_t n_paths,
+                           struct error *err)
+{
+    struct stat there, text;
+    if (!output || stat(output, &there) != 0 || !S_ISREG(there.st_mode))
+        return STATUS_OK;
+    for (size_t i = 0; i < n_paths; i++) {
+        const bool known = strcmp(paths[i], "-") == 0 ? fstat(STDIN_FILENO, &text) == 0 : stat(paths[i], &text) == 0;
+        if (known && text.st_dev == there.st_dev && text.st_ino == there.st_ino)
+            return fail(err, STATUS_USAGE, "--%s: %s is the text itself: name another file", option, output);
+    }
+    return STATUS_OK;
 }

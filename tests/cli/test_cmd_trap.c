@@ -118,6 +118,17 @@ Test(cmd_trap, a_page_that_cannot_be_written_is_known_before_the_work_is_done)
     program_free(&p);
 }
 
+Test(cmd_trap, a_page_does_not_take_the_place_of_the_text)
+{
+    struct program p;
+    TRAP(&p, "--steps", "5", "--html", scratch_path("./text.txt"));
+    program_expect_refused(&p, 2, "is the text itself");
+    program_free(&p);
+    TRAP(&p, "--steps", "5", "--svg", text);
+    program_expect_refused(&p, 2, "is the text itself");
+    program_free(&p);
+}
+
 Test(cmd_trap, an_interrupted_trap_leaves_nothing)
 {
     struct program p;

@@ -77,3 +77,19 @@ Test(eval_logits, a_file_that_cannot_be_written_is_named)
     program_expect_refused(&p, 1, "no/such/");
     program_free(&p);
 }
+
+/* What was read must outlive what is written. */
+Test(eval_logits, never_take_the_place_of_the_text_or_of_the_model)
+{
+    struct program p;
+    const char *const model = scratch_path("run/step-000007/model.safetensors");
+    PROGRAM(&p, "eval", scratch_path("run"), scratch_path("text"), "--logits", scratch_path("./text"));
+    program_expect_refused(&p, 2, "is the text itself");
+    program_free(&p);
+    PROGRAM(&p, "eval", scratch_path("run"), scratch_path("text"), "--logits", model);
+    program_expect_refused(&p, 2, "is in the checkpoint itself");
+    program_free(&p);
+    PROGRAM(&p, "eval", scratch_path("run"), scratch_path("text"));
+    cr_assert_eq(p.status, 0, "%s", p.err);
+    program_free(&p);
+}
