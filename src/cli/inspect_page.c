@@ -79,7 +79,7 @@ static void draw_grid(struct buffer *b, struct part *p, const struct inspection 
     snprintf(title, sizeof title, "Attention, layer.head; positions %zu to %zu of 0 to %zu%s", p->first,
              p->first + p->n - 1, n->T - 1, rows * columns < heads_of(c) ? "; not all layers are drawn" : "");
     picture_begin(b, (double)columns * step + 10, (double)rows * (step + 18) + top, true, title,
-                  "Rows look at columns; darker is more, on a scale of square roots.");
+                  "Rows look at columns; the stronger the colour the more, on a scale of square roots.");
     picture_text(b, 8, 15, "faint", title);
     for (size_t r = 0; r < rows; r++)
         for (size_t k = 0; k < columns; k++) {
@@ -182,8 +182,9 @@ static void maps_section(struct buffer *b, const struct inspection *n, const str
         part_free(&p);
         return;
     }
-    buffer_text(b, "<h2>Who looks at whom</h2>\n<p>A row is the symbol that looks, a column the one that is looked at; "
-                   "darker is more, on a scale of square roots, and nothing at all is drawn for exactly 0.");
+    buffer_text(b,
+                "<h2>Who looks at whom</h2>\n<p>A row is the symbol that looks, a column the one that is looked at; "
+                "the stronger the colour the more, on a scale of square roots; less than a thousandth is not drawn.");
     if (p.n < n->T)
         buffer_print(b, " Positions %zu to %zu of 0 to %zu are drawn: <code>--from</code> chooses others.", p.first,
                      p.first + p.n - 1, n->T - 1);
