@@ -10,15 +10,18 @@
 #include "cli/human.h"
 #include "cli/interrupt.h"
 #include "cli/lab_cost.h"
+#include "cli/lab_heads.h"
 #include "cli/lab_scaling.h"
 #include "cli/terminal.h"
 #include "lab/recall.h"
+
+#define HEADS_STEPS 600
 
 struct settings {
     size_t trials, configurations;
     const char *fault;
     uint64_t seed;
-    size_t max_t, head_size, steps, threads;
+    size_t max_t, head_size, steps, seeds, threads;
     const char *svg;
     bool json;
 };
@@ -59,21 +62,29 @@ static const struct option_spec options_table[] = {
      .fallback = "64",
      .range = OPTION_BETWEEN(1, 4096),
      .help = "channels of a head"},
-    OPTION_SECTION("lab scaling"),
+    OPTION_SECTION("lab heads"),
+    {.name = "seeds",
+     .type = OPTION_SIZE,
+     .offset = offsetof(struct settings, seeds),
+     .metavar = "N",
+     .fallback = "5",
+     .range = OPTION_BETWEEN(1, 16),
+     .help = "trainings of each model, from --seed on"},
+    OPTION_SECTION("Several"),
     {.name = "steps",
      .type = OPTION_SIZE,
      .offset = offsetof(struct settings, steps),
      .metavar = "N",
      .fallback = "400",
+     .fallback_note = "400; heads 600",
      .range = OPTION_BETWEEN(0, 1000000),
-     .help = "of each training; 0: none"},
-    OPTION_SECTION("Several"),
+     .help = "of each training (scaling, where 0 is none; heads)"},
     {.name = "seed",
      .type = OPTION_SEED,
      .offset = offsetof(struct settings, seed),
      .metavar = "N",
      .fallback = "1",
-     .help = "draws everything anew (detectors, scaling)"},
+     .help = "draws everything anew (detectors, scaling, heads)"},
     {.name = "threads",
      .type = OPTION_SIZE,
      .offset = offsetof(struct settings, threads),
@@ -81,7 +92,7 @@ static const struct option_spec options_table[] = {
      .fallback = "1",
      .fallback_note = "the cores there are",
      .range = OPTION_BETWEEN(1, 1024),
-     .help = "threads to compute with (cost, scaling), and for cost as many heads"},
+     .help = "threads to compute with (cost, scaling, heads), and for cost as many heads"},
     {.name = "svg",
      .type = OPTION_PATH,
      .offset = offsetof(struct settings, svg),
@@ -90,8 +101,9 @@ static const struct option_spec options_table[] = {
     {.name = "json",
      .type = OPTION_FLAG,
      .offset = offsetof(struct settings, json),
-     .help = "print one JSON object: recall, false_alarms, correct_configurations, faults; or reference, tiled, "
-             "exponents, step; or keys, trials, widths, training"},
+     .help =
+         "print one JSON object: recall, false_alarms, correct_configurations, faults; or reference, tiled, "
+         "exponents, step; or keys, trials, widths, training; or items, values, channels, steps, one_alone, models"},
     OPTION_END,
 };
 
@@ -99,6 +111,7 @@ static const struct command_example examples[] = {
     {"Which detector finds which fault, in about two minutes", "lab detectors"},
     {"What attention costs as the text grows, with a picture", "lab cost --svg cost.svg"},
     {"Why scores are divided by sqrt(d_k), in half a minute", "lab scaling"},
+    {"What several heads can learn that one does not", "lab heads"},
     {"One fault in many models", "lab detectors --fault one-ahead --trials 200 --configurations 0"},
     {NULL, NULL},
 };
@@ -248,23 +261,36 @@ static enum status run_scaling(const struct options *options, const struct setti
     return lab_scaling_run(&scaling, err);
 }
 
+static enum status run_heads(const struct options *options, const struct settings *s, struct error *err)
+{
+    const bool chosen = options_given(options, "threads");
+    const struct lab_heads heads = {.steps = options_given(options, "steps") ? s->steps : HEADS_STEPS,
+                                    .seeds = s->seeds,
+                                    .seed = s->seed,
+                                    .team = compute_team(chosen ? s->threads : 0),
+                                    .json = s->json};
+    return lab_heads_run(&heads, err);
+}
+
 static const struct lab {
     const char *name;
     enum status (*run)(const struct options *options, const struct settings *s, struct error *err);
-} experiments[] = {{"detectors", run_detectors}, {"cost", run_cost}, {"scaling", run_scaling}};
+} experiments[] = {{"detectors", run_detectors}, {"cost", run_cost}, {"scaling", run_scaling}, {"heads", run_heads}};
 
 static enum status run(struct options *options, void *settings, struct error *err)
 {
     for (size_t k = 0; k < sizeof experiments / sizeof *experiments; k++)
         if (strcmp(options->operand[0], experiments[k].name) == 0)
             return experiments[k].run(options, settings, err);
-    return fail(err, STATUS_USAGE, "lab: found \"%.60s\", expected detectors, cost or scaling", options->operand[0]);
+    return fail(err, STATUS_USAGE, "lab: found \"%.60s\", expected detectors, cost, scaling or heads",
+                options->operand[0]);
 }
 
 const struct command cmd_lab = {
     .name = "lab",
-    .summary = "runs an experiment: how reliable the leak detectors are, what attention costs, what its scale is for",
-    .operands = "detectors|cost|scaling",
+    .summary = "runs an experiment: how reliable the leak detectors are, what attention costs, what its scale and "
+               "its heads are for",
+    .operands = "detectors|cost|scaling|heads",
     .min_operands = 1,
     .max_operands = 1,
     .about =
@@ -278,7 +304,10 @@ const struct command cmd_lab = {
         "then one whole training step of a small model at 16,384 symbols.\n"
         "lab scaling shows why scores are divided by sqrt(d_k): for random q and k of width 2 to 512 the variance of "
         "q.k, the largest weight, the entropy and the gradient that gets past the softmax to the other keys, with the "
-        "division and without; then two trainings that differ in nothing else.",
+        "division and without; then two trainings that differ in nothing else.\n"
+        "lab heads trains one head and 2 and 4 of the same total size on a task that needs two look-ups at once, one "
+        "by "
+        "content and one by place, with several seeds, and prints what each got right and where its heads look.",
     .options = options_table,
     .settings_size = sizeof(struct settings),
     .examples = examples,
