@@ -113,6 +113,27 @@ Test(learning, what_windows_leave_open_is_the_entropy_of_targets_after_equal_beg
     cr_assert_float_eq(r.floor, sum / (4 * T), 1e-12, "%g", r.floor);
 }
 
+Test(learning, a_model_with_a_window_is_left_with_what_the_window_does_not_show)
+{
+    model.config.window = 1; /* each place sees itself alone */
+    struct learning_batch r;
+    cr_assert_eq(learning_batch(&r, &l, &err), STATUS_OK);
+    const uint32_t *tokens = trainer.learner.tokens, *targets = trainer.learner.targets;
+    double sum = 0;
+    for (size_t i = 0; i < T; i++)
+        for (size_t a = 0; a < 4; a++) {
+            double same = 0, match = 0;
+            for (size_t b = 0; b < 4; b++)
+                if (tokens[a * T + i] == tokens[b * T + i]) {
+                    same++;
+                    match += targets[a * T + i] == targets[b * T + i];
+                }
+            sum -= log(match / same);
+        }
+    cr_assert_gt(sum, 0);
+    cr_assert_float_eq(r.floor, sum / (4.0 * T), 1e-12, "%g", r.floor);
+}
+
 /* Rows that are all the same symbol learn nothing of the text; those whose inputs are the targets learn everything. */
 static void give_away(uint32_t *tokens, const uint32_t *targets, size_t n)
 {
