@@ -29,7 +29,7 @@
 #include "base/team.h"
 
 #define LOOKUPS_ITEMS 4 /* keys, and items of a text */
-#define LOOKUPS_VALUES 8
+#define LOOKUPS_VALUES 12
 #define LOOKUPS_CHANNELS 32 /* in all heads together */
 #define LOOKUPS_MODELS 3    /* with 1, 2 and 4 heads */
 #define LOOKUPS_MOST_HEADS 4

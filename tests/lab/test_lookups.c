@@ -47,8 +47,8 @@ Test(lookups, several_heads_learn_what_one_does_not)
     for (size_t k = 0; k < 3; k++) {
         const struct lookups_result *x = &four->seed[k], *lone = &one->seed[k];
         cr_assert(lone->accuracy > LOOKUPS_ONE_ALONE - 0.1, "one look-up at least: %g", lone->accuracy);
-        if (lone->accuracy < 0.5) /* it looks at one item alone */
-            cr_assert(lone->head[0].by_place > 0.9 || lone->head[0].by_content > 0.9);
+        if (lone->accuracy < 0.5) /* it looks at one item more than at all others */
+            cr_assert(lone->head[0].by_place > 0.5 || lone->head[0].by_content > 0.5);
         double content = 0, place = 0;
         for (size_t h = 0; h < 4; h++) {
             content = fmax(content, x->head[h].by_content);
