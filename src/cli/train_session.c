@@ -98,7 +98,16 @@ static enum status load_initial(struct train_session *s, struct error *err)
         return status;
     /* Weights that saw the future stay marked, whatever mask they are trained with from now on. */
     const struct config *c = &s->from.model.config;
-    s->state.leaky = c->trained != c->declared || json_is_true(json_object_get(s->from.state, "leaky"));
+    bool leaky = false;
+    if (json_object_get(s->from.state, "text")) { /* else no trainer wrote it */
+        struct state before;
+        const enum status read = state_from_json(&before, s->from.state, s->from.path, err);
+        if (read)
+            return read;
+        leaky = before.leaky;
+        state_free(&before);
+    }
+    s->state.leaky = c->trained != c->declared || leaky;
     s->t->tokens = (int)s->from.tokenizer.kind;
     return STATUS_OK;
 }

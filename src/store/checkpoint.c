@@ -22,6 +22,7 @@
 #define CONFIG_FILE "config.json"
 #define TOKENIZER_FILE "tokenizer.json"
 #define STATE_FILE "trainer_state.json"
+#define STATE_HASH "hash"
 #define FILES_AT_MOST 64 /* that trainer_state.json may name */
 
 /* A vocabulary of every code point is 36 MB of JSON in transformers' spelling. */
@@ -87,12 +88,31 @@ static enum status write_optimizer(struct commit *c, json_t *files, const struct
     return s;
 }
 
+/* The fingerprint of all that trainer_state.json says but this very key, whatever its blanks and order. False when
+ * memory is refused. */
+static bool hash_state(char hash[HASH_TEXT_SIZE], const json_t *state)
+{
+    json_t *rest = json_copy((json_t *)state);
+    if (rest)
+        json_object_del(rest, STATE_HASH);
+    size_t n;
+    char *text = json_text_make(rest, JSON_COMPACT | JSON_SORT_KEYS, &n);
+    json_decref(rest);
+    if (!text)
+        return false;
+    hash_bytes(hash, text, n);
+    free(text);
+    return true;
+}
+
 /* The caller's keys between ours; NULL when memory is refused. */
 static json_t *state_json(const json_t *state, size_t step, const json_t *files)
 {
     json_t *out = json_pack("{s:i, s:I}", "format", STATE_FORMAT, "step", (json_int_t)step);
+    char hash[HASH_TEXT_SIZE];
     if (out && (!state || json_object_update_missing(out, (json_t *)state) == 0) &&
-        json_object_set_new(out, "files", json_deep_copy(files)) == 0)
+        json_object_set_new(out, "files", json_deep_copy(files)) == 0 && hash_state(hash, out) &&
+        json_object_set_new(out, STATE_HASH, json_string(hash)) == 0)
         return out;
     json_decref(out);
     return NULL;
@@ -221,6 +241,23 @@ static enum status check_files(const json_t *files, const char *path, struct err
     return STATUS_OK;
 }
 
+/* Runs that were saved before there was such a key have none. */
+static enum status check_state_hash(const json_t *state, const char *path, struct error *err)
+{
+    const json_t *expected = json_object_get(state, STATE_HASH);
+    char found[HASH_TEXT_SIZE];
+    if (!expected)
+        return STATUS_OK;
+    if (!hash_state(found, state))
+        return fail_memory(err, path);
+    if (json_is_string(expected) && strcmp(json_string_value(expected), found) == 0)
+        return STATUS_OK;
+    return fail(err, STATUS_FORMAT,
+                "%s: not what was saved (its \"" STATE_HASH "\" is of other content): restore it, use another step, or "
+                "delete it to take the folder as it is",
+                path);
+}
+
 static enum status check_state(const json_t *state, const char *path, const char *folder, struct error *err)
 {
     const json_t *format = json_object_get(state, "format"), *step = json_object_get(state, "step"),
@@ -234,14 +271,16 @@ static enum status check_state(const json_t *state, const char *path, const char
     if (!json_is_integer(step) || json_integer_value(step) < 0 ||
         (uintmax_t)json_integer_value(step) > STATE_MOST_STEPS)
         return fail(err, STATUS_FORMAT, "%s: \"step\" is no whole number from 0 to %zu", path, STATE_MOST_STEPS);
-    const enum status checked = check_files(files, path, err);
-    if (checked != STATUS_OK)
-        return checked;
+    enum status s = check_files(files, path, err);
+    if (s == STATUS_OK)
+        s = check_state_hash(state, path, err);
+    if (s != STATUS_OK)
+        return s;
     char name[RUN_STEP_NAME_SIZE];
     run_step_name(name, (size_t)json_integer_value(step));
     /* A renamed step would be taken for another by everything that looks at names. */
     char *run;
-    enum status s = run_of_checkpoint(&run, folder, err);
+    s = run_of_checkpoint(&run, folder, err);
     if (run && !ends_with(folder, name))
         s = fail(err, STATUS_FORMAT, "%s: this is step %lld, the folder's name says otherwise: call it %s", path,
                  (long long)json_integer_value(step), name);

@@ -26,7 +26,8 @@ struct checkpoint {
 
 /* Writes DIR/step-NNNNNN (six digits or more): model.safetensors, config.json, tokenizer.json,
  * tokenizer_config.json, optimizer.safetensors, trainer_state.json. `state` is the trainer's object (borrowed, may be
- * NULL); "format", "step" and "files" (hash of every other file) are added to a copy of it. `moments` may be NULL:
+ * NULL); "format", "step", "files" (hash of every other file) and "hash" (of all the rest of it) are
+ * added to a copy of it. `moments` may be NULL:
  * then there is no optimizer.safetensors, and nothing resumes from the folder. A step that is there is moved aside.
  * STATUS_WRITE, STATUS_MEMORY, STATUS_RANGE. */
 enum status checkpoint_write(const char *dir, size_t step, const struct gpt *model, const struct tokenizer *tokenizer,

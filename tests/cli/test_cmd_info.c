@@ -129,6 +129,7 @@ Test(cmd_info, text_paths_and_verdicts_with_control_characters_print_none)
     const char *path = scratch_path("run/step-000007/trainer_state.json");
     json_t *state = json_load_file(path, 0, NULL);
     cr_assert_not_null(state);
+    json_object_del(state, "hash"); /* or the edit itself would be refused */
     json_object_set_new(state, "check", json_string("no leak\n\x1b]0;title\x07\xC2\x9B"));
     json_object_set_new(json_object_get(state, "text"), "paths", json_pack("[s]", "a\n\x1b[2Jb.txt"));
     cr_assert_eq(json_dump_file(state, path, 0), 0);

@@ -474,6 +474,17 @@ Test(checkpoint, huge_sizes_are_refused_before_memory_is_taken)
     expect_refusal(false, STATUS_FORMAT, "'transformer.wte.weight' has shape [5,8], but");
 }
 
+/* trainer_state.json vouches for the other files; this is who vouches for it. */
+Test(checkpoint, one_digit_of_the_state_that_is_another_is_noticed)
+{
+    write_sample(10, true, true);
+    expect_readable(true);
+    edit("trainer_state.json", "\"format\": 1,", "\"format\":  1,"); /* blanks say nothing */
+    expect_readable(true);
+    edit("trainer_state.json", "\"format\":  1,", "\"format\": 1, \"leaky\": false,");
+    expect_refusal(false, STATUS_FORMAT, "trainer_state.json: not what was saved");
+}
+
 Test(checkpoint, weights_that_are_not_finite_are_refused)
 {
     struct error err;
