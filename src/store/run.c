@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,34 @@
 static enum status fail_memory(struct error *err, const char *path)
 {
     return fail(err, STATUS_MEMORY, "%s: no memory left for a path", path);
+}
+
+/* ---- holding ---- */
+
+enum status run_hold_take(struct run_hold *h, const char *dir, struct error *err)
+{
+    const int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    h->fd_plus_one = fd + 1;
+    return fd < 0 ? fail(err, STATUS_OPEN, "%s: %s", dir, strerror(errno)) : STATUS_OK;
+}
+
+void run_hold_release(struct run_hold *h)
+{
+    if (h->fd_plus_one > 0)
+        close(h->fd_plus_one - 1);
+    h->fd_plus_one = 0;
+}
+
+enum status run_hold_check(const struct run_hold *h, const char *dir, struct error *err)
+{
+    struct stat held, named;
+    if (fstat(h->fd_plus_one - 1, &held) == 0 && stat(dir, &named) == 0 && held.st_dev == named.st_dev &&
+        held.st_ino == named.st_ino)
+        return STATUS_OK;
+    return fail(err, STATUS_WRITE,
+                "%s: is not the folder any more in which this training began (it was moved, deleted or replaced): "
+                "nothing was saved there; bring the run back and go on with --resume",
+                dir);
 }
 
 /* ---- names ---- */

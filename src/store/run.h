@@ -23,6 +23,18 @@ enum status run_make_folder(const char *dir, struct error *err);
  * symbolic link too. STATUS_USAGE, STATUS_WRITE, STATUS_MEMORY. */
 enum status run_create(const char *dir, bool force, struct error *err);
 
+/* A run directory that is being written into: the folder itself, whatever its path leads to later. A zeroed one holds
+ * nothing. */
+struct run_hold {
+    int fd_plus_one; /* of the open folder; while it is open its number is nobody else's */
+};
+enum status run_hold_take(struct run_hold *h, const char *dir, struct error *err);
+void run_hold_release(struct run_hold *h);
+
+/* STATUS_WRITE when dir no longer leads to the folder that is held: it was moved, deleted or replaced, and what is
+ * there now is another's. */
+enum status run_hold_check(const struct run_hold *h, const char *dir, struct error *err);
+
 /* Bytes that may still be written on the disk that dir lies on. False where the system does not say. */
 bool run_room(uintmax_t *bytes, const char *dir);
 

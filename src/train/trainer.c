@@ -91,6 +91,7 @@ void trainer_free(struct trainer *t)
 {
     struct error ignored;
     (void)metrics_close(&t->metrics, &ignored);
+    run_hold_release(&t->hold);
     gpt_learner_free(&t->learner);
     work_free(&t->work);
     arena_free(&t->arena);
@@ -336,6 +337,8 @@ static enum status save(struct trainer *t, struct error *err)
     struct state *state = t->state;
     enum status s = check_before_saving(t, err);
     if (!s)
+        s = run_hold_check(&t->hold, t->dir, err);
+    if (!s)
         s = metrics_sync(&t->metrics, err);
     if (s)
         return s;
@@ -452,7 +455,9 @@ enum status trainer_run(struct trainer *t, struct error *err)
     t->started = clock_seconds();
     t->seconds_before = t->state->seconds;
     t->saved = first;
-    enum status status = metrics_open(&t->metrics, t->dir, t->resumed ? (long long)first : -1, err);
+    enum status status = run_hold_take(&t->hold, t->dir, err);
+    if (!status)
+        status = metrics_open(&t->metrics, t->dir, t->resumed ? (long long)first : -1, err);
     if (!status && t->metrics.aside)
         note_log_aside(t);
     if (!status && !t->resumed)

@@ -14,6 +14,7 @@
 #include "model/gpt.h"
 #include "model/optimizer.h"
 #include "store/checkpoint.h"
+#include "store/run.h"
 #include "store/state.h"
 #include "text/dataset.h"
 #include "text/tokenizer.h"
@@ -88,6 +89,7 @@ struct trainer {
     struct metrics metrics;
     struct leak_report leak;
     char *sample;
+    struct run_hold hold;  /* on dir, while trainer_run trains */
     size_t saved;          /* the last step that is on disk */
     double started;        /* clock when trainer_run began */
     double seconds_before; /* trained before that */
@@ -117,7 +119,8 @@ size_t trainer_last_step(const struct trainer_settings *s);
 
 /* Trains from state->step to the end, in the existing run directory. STATUS_NONFINITE at the first loss or gradient
  * that is not finite (names the step; the last checkpoint stays, and none is written of weights that give no finite
- * loss), STATUS_LEAK when an evaluation finds one, STATUS_INTERRUPTED after saving, STATUS_WRITE, STATUS_MEMORY. */
+ * loss), STATUS_LEAK when an evaluation finds one, STATUS_INTERRUPTED after saving, STATUS_WRITE (also
+ * when dir leads to another folder at a save than it did at the start), STATUS_MEMORY. */
 enum status trainer_run(struct trainer *t, struct error *err);
 
 #endif

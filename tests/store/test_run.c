@@ -477,3 +477,24 @@ Test(run, checkpoint_knows_its_run)
         free(run);
     }
 }
+
+Test(run, a_folder_that_took_the_place_of_the_one_that_is_held_is_noticed)
+{
+    struct error err;
+    struct run_hold h = {0};
+    const char *dir = scratch_path("held"), *moved = scratch_path("moved");
+    cr_assert_eq(mkdir(dir, 0777), 0);
+    cr_assert_eq(run_hold_take(&h, dir, &err), STATUS_OK, "%s", err.message);
+    cr_assert_eq(run_hold_check(&h, dir, &err), STATUS_OK, "%s", err.message);
+    cr_assert_eq(rename(dir, moved), 0);
+    cr_assert_eq(run_hold_check(&h, dir, &err), STATUS_WRITE);
+    cr_assert_eq(mkdir(dir, 0777), 0); /* another run's, for all we know */
+    cr_assert_eq(run_hold_check(&h, dir, &err), STATUS_WRITE);
+    cr_assert(strstr(err.message, "moved, deleted or replaced"), "%s", err.message);
+    cr_assert(rmdir(dir) == 0 && rename(moved, dir) == 0);
+    cr_assert_eq(run_hold_check(&h, dir, &err), STATUS_OK, "it is back");
+    run_hold_release(&h);
+    run_hold_release(&h);
+    cr_assert_eq(run_hold_take(&h, scratch_path("nowhere"), &err), STATUS_OPEN);
+    run_hold_release(&h);
+}

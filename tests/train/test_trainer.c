@@ -529,3 +529,35 @@ Test(trainer, settings_out_of_range_are_refused_by_name)
     const struct trainer_settings good = rig_settings();
     cr_assert_eq(trainer_check_settings(&good, &err), STATUS_OK);
 }
+
+static void swap_folders(struct rig *rig, size_t step)
+{
+    (void)rig;
+    if (step != 3)
+        return;
+    cr_assert_eq(rename(scratch_path("run"), scratch_path("moved")), 0);
+    cr_assert_eq(rename(scratch_path("other"), scratch_path("run")), 0);
+}
+
+/* Somebody moves the run away and another one into its place: that one is not saved into, nor pruned. */
+Test(trainer, a_run_that_took_the_place_of_this_one_is_left_alone)
+{
+    struct rig rig;
+    rig_make(&rig, "other");
+    rig.trainer.settings.save_every = 1;
+    rig.trainer.settings.keep = 0;
+    train_ok(&rig);
+    rig_free(&rig);
+    rig_make(&rig, "run");
+    rig.trainer.settings.save_every = 2;
+    rig.trainer.settings.keep = 1;
+    rig.after_step = swap_folders;
+    cr_assert_eq(rig_train(&rig, &err), STATUS_WRITE, "%s", err.message);
+    cr_assert(strstr(err.message, "moved, deleted or replaced"), "%s", err.message);
+    rig_free(&rig);
+    for (size_t step = 0; step <= 12; step++)
+        cr_assert(rig_has_step("run", step), "step %zu of the other run", step);
+    cr_assert(rig_has_step("moved", 2));
+    cr_assert_eq(rename(scratch_path("moved"), scratch_path("back")), 0);
+    train_resumed("back", 1);
+}
