@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "kernels/gemm.h"
 #include "kernels/x86/cpu.h"
 
 const char *const compute_precisions[] = {"fp32", "bf16", NULL};
@@ -20,7 +21,13 @@ enum status compute_check(struct error *err)
     enum isa isa;
     struct error inner;
     const enum status s = choose(&isa, &inner);
-    return s ? fail(err, s, "NOPEEK_ISA: %s", inner.message) : STATUS_OK;
+    if (s)
+        return fail(err, s, "NOPEEK_ISA: %s", inner.message);
+    if (!gemm_has_room(1))
+        return fail(err, STATUS_MEMORY,
+                    "OpenBLAS wants 128 MB of address space for a matrix product, and this process may not have it: "
+                    "raise its limit (ulimit -v), or build with make BLAS=none");
+    return STATUS_OK;
 }
 
 enum isa compute_isa(void)
@@ -45,6 +52,19 @@ void compute_end(void)
     pool_asked = 0;
 }
 
+/* Before the pool's first product: afterwards the library has what it wants. */
+static void limit_to_room(void)
+{
+    const int made = pool_threads;
+    while (pool_threads > 1 && !gemm_has_room(pool_threads))
+        pool_threads /= 2;
+    if (pool_threads < made)
+        fprintf(stderr,
+                "note: OpenBLAS wants 128 MB of address space for each thread, more than this process may have (ulimit "
+                "-v): computing with %d\n",
+                pool_threads);
+}
+
 struct team compute_team(size_t threads)
 {
     const int wanted = threads ? (int)threads : team_cores();
@@ -58,6 +78,7 @@ struct team compute_team(size_t threads)
             while (pool_threads > 1 && team_pool_create(&pool, pool_threads, &again) != STATUS_OK);
             fprintf(stderr, "note: %s: computing with %d\n", refusal.message, pool_threads);
         }
+        limit_to_room();
     }
     const int lanes = wanted < pool_threads ? wanted : pool_threads;
     return (struct team){lanes > 1 ? lanes : 1, compute_isa(), pool};

@@ -1,8 +1,10 @@
+#define _DEFAULT_SOURCE /* MAP_ANON */
 #include "kernels/gemm.h"
 
 #include <assert.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <sys/mman.h>
 
 #include "kernels/gemm_plain.h"
 
@@ -73,6 +75,34 @@ void gemm_setup(void)
     openblas_set_num_threads(1);
 #endif
 }
+
+#if HAVE_OPENBLAS
+/* BUFFER_SIZE of a usual build, and the page that goes with it. */
+#define LIBRARY_BUFFER (((size_t)128 << 20) + 8192)
+#define LIBRARY_THREADS 1024
+
+bool gemm_has_room(int threads)
+{
+    void *block[LIBRARY_THREADS];
+    int n = 0;
+    const int wanted = threads < LIBRARY_THREADS ? threads : LIBRARY_THREADS;
+    for (; library_is_safe() && n < wanted; n++) {
+        block[n] = mmap(NULL, LIBRARY_BUFFER, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
+        if (block[n] == MAP_FAILED)
+            break;
+    }
+    const bool room = n == wanted || !library_is_safe();
+    while (n > 0)
+        munmap(block[--n], LIBRARY_BUFFER);
+    return room;
+}
+#else
+bool gemm_has_room(int threads)
+{
+    (void)threads;
+    return true;
+}
+#endif
 
 const char *gemm_library(void)
 {

@@ -3,6 +3,7 @@
 #ifndef KERNELS_GEMM_H
 #define KERNELS_GEMM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/real.h"
@@ -20,6 +21,11 @@ void gemm(enum gemm_transpose op_a, enum gemm_transpose op_b, size_t M, size_t N
 
 /* Makes the library run on the calling thread alone. Call once, before any team runs. */
 void gemm_setup(void);
+
+/* Whether so many threads can compute products at once in the address space that this process may have (ulimit -v,
+ * overcommit). OpenBLAS takes 128 MB of it for each thread at its first product, and when it is refused asks again for
+ * ever. To be asked before the first product. */
+bool gemm_has_room(int threads);
 
 /* What the products run on, for the start line: version, kernel and threading of the library. */
 const char *gemm_library(void);

@@ -240,3 +240,16 @@ Test(gemm, harness_catches_a_wrong_bit_under_load)
 {
     cr_assert(storm_wrong(0.01, true) > 0);
 }
+
+#ifndef NOPEEK_SANITIZED /* sanitizers have all addresses taken */
+#include <sys/resource.h>
+
+/* Where there is too little, the library would ask for it for ever. */
+Test(gemm, room_for_its_buffers_is_known_before_the_first_product)
+{
+    cr_assert(gemm_has_room(2));
+    const bool library = strncmp(gemm_library(), "OpenBLAS", 8) == 0;
+    cr_assert_eq(setrlimit(RLIMIT_AS, &(struct rlimit){(rlim_t)1 << 20, RLIM_INFINITY}), 0);
+    cr_assert_eq(gemm_has_room(1), !library);
+}
+#endif
