@@ -128,6 +128,8 @@ static enum status read_more(struct source *s, struct error *err)
     const ssize_t got = read(s->fd, s->buffer + s->end, SOURCE_WINDOW - s->end);
     if (got < 0)
         return errno == EINTR ? STATUS_OK : fail(err, STATUS_READ, "%s: cannot be read: %s", s->name, strerror(errno));
+    if (got > 0 && S_ISCHR(s->before.st_mode) && !isatty(s->fd))
+        return fail(err, STATUS_OPEN, "%s: is a device, which may never end; name a file", s->name);
     s->ended = got == 0;
     s->end += (size_t)got;
     s->total += (uint64_t)got;

@@ -40,7 +40,8 @@ void source_close(struct source *s);
 
 /* The bytes that follow those taken so far, after taking the first `used` of the last ones: at least SOURCE_LEAST of
  * them, or all there are to the end; 0 is the end. Valid until the next call. STATUS_READ: path and reason, also when a
- * file is not what it was when it was opened. STATUS_RANGE beyond SOURCE_LIMIT. */
+ * file is not what it was when it was opened. STATUS_OPEN for a device that has bytes to
+ * give and is no terminal. STATUS_RANGE beyond SOURCE_LIMIT. */
 enum status source_next(struct source *s, const uint8_t **bytes, size_t *n, size_t used, struct error *err);
 
 #endif

@@ -281,3 +281,19 @@ Test(source, a_file_beyond_the_limit_is_refused_before_it_is_read)
     open_well(&s, path);
     source_close(&s);
 }
+
+Test(source, a_device_that_never_ends_is_not_read)
+{
+    struct source s;
+    struct error err;
+    const uint8_t *bytes;
+    size_t n;
+    open_well(&s, "/dev/zero");
+    cr_assert_eq(source_next(&s, &bytes, &n, 0, &err), STATUS_OPEN);
+    cr_assert(strstr(err.message, "/dev/zero: is a device, which may never end"), "%s", err.message);
+    source_close(&s);
+    open_well(&s, "/dev/null"); /* this one does */
+    cr_assert_eq(source_next(&s, &bytes, &n, 0, &err), STATUS_OK);
+    cr_assert_eq(n, 0u);
+    source_close(&s);
+}
