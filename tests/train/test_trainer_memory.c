@@ -13,7 +13,7 @@
 TestSuite(trainer_memory, .init = scratch_make, .fini = scratch_remove);
 
 /* Both in the middle between two evaluations. */
-enum { EARLY = 35, LATE = 105, INTERVAL = 10, PLANTED = 16 };
+enum { EARLY = 35, LATE = 235, INTERVAL = 10, PLANTED = 16 };
 
 struct held {
     struct rig rig; /* first: callbacks are given the rig */
@@ -70,7 +70,7 @@ static size_t growth(const char *dir, bool leaks)
 Test(trainer_memory, does_not_grow_with_the_steps)
 {
     const size_t grown = growth("run", false);
-    cr_assert_leq(grown, 256, "%zu bytes more", grown);
+    cr_assert_leq(grown, (LATE - EARLY) * PLANTED / 4, "%zu bytes more", grown);
     cr_assert_geq(growth("planted", true), (LATE - EARLY) * PLANTED, "bytes that are lost at each step show");
 }
 
