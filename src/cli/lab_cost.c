@@ -1,5 +1,4 @@
 #include "cli/lab_cost.h"
-#include "cli/command.h"
 
 #include <jansson.h>
 #include <math.h>

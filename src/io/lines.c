@@ -1,5 +1,6 @@
 #include "io/lines.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +36,7 @@ static enum status make_room(struct lines *l, struct error *err)
     if (l->end < l->room)
         return STATUS_OK;
     const size_t room = l->room <= l->most / 2 ? 2 * l->room : l->most + 1;
+    assert(room > 0); /* a limit of SIZE_MAX would be none */
     uint8_t *larger = realloc(l->buffer, room);
     if (!larger)
         return fail(err, STATUS_MEMORY, "%s: no memory left for a line of more than %zu bytes", l->file.path, l->room);

@@ -93,6 +93,7 @@ static enum status parse_header(json_t **header, size_t *data, struct safetensor
     enum status status = read_length(&length, s, err);
     if (status != STATUS_OK)
         return status;
+    assert(length > 0); /* read_length refuses it */
     uint8_t *text = malloc(length);
     if (!text)
         return fail(err, STATUS_MEMORY, "%s: no memory left for its header of %zu bytes", s->path, length);
