@@ -3,13 +3,15 @@
 #
 #     run_tests.sh FILTER BINARY...      FILTER: Criterion's pattern "suite/test", or empty for all
 #
+# What failed is said once more just before that line, so that the end of a long log holds it.
 # Fails when a test fails or crashes, when a binary ends without a verdict, and when no test ran (any
 # binary without a filter, all of them with one).
 set -u
 filter=$1
 shift
 log=$(mktemp) || exit 1
-trap 'rm -f "$log"' EXIT
+trap 'rm -f "$log" "$log.failed"' EXIT
+: >"$log.failed" || exit 1
 passed=0
 failed=0
 for binary; do
@@ -22,6 +24,8 @@ for binary; do
     fi
     status=$?
     cat "$log"
+    # [FAIL] suite::test: (0.01s), [FAIL] suite::test: Timed out., and [----]  file:line: what a failed test said
+    sed -n "s/$(printf '\033')\[[0-9;]*m//g; s|^\[FAIL\]|$binary: &|p; s/^\[----\]/   &/p" "$log" >>"$log.failed"
     # [====] Synthesis: Tested: 3 | Passing: 2 | Failing: 1 | Crashing: 0, perhaps with colours
     counts=$(sed -n "s/$(printf '\033')\[[0-9;]*m//g; s/^.*Synthesis: Tested: *\([0-9]*\) *| *Passing: *\([0-9]*\) .*/\1 \2/p" "$log" | tail -n 1)
     tested=${counts%% *}
@@ -45,6 +49,10 @@ if [ "$passed" = 0 ] && [ "$failed" = 0 ]; then
     echo "no test matches $filter" >&2
     echo "0 passed, 0 failed"
     exit 1
+fi
+if [ "$failed" != 0 ] && [ -s "$log.failed" ]; then
+    echo "== what failed, once more"
+    tail -n 60 "$log.failed"
 fi
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]
