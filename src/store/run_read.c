@@ -8,6 +8,9 @@
 
 /* A run that outpaces its reader this often in a row saves faster than anything can be read. */
 #define TRIES 100
+/* A folder can go away and be back before it is looked at again. So a failure is believed when it has come so often in
+ * a row from a folder that is still there. */
+#define BELIEVED 2
 
 static bool is_same_folder(const struct stat *before, const char *path)
 {
@@ -32,7 +35,7 @@ enum status run_read(struct checkpoint *c, const char *run, bool with_optimizer,
 {
     *c = (struct checkpoint){0};
     enum status s = STATUS_OK;
-    for (int i = 0; i < TRIES; i++) {
+    for (int i = 0, failed = 0; i < TRIES; i++) {
         char *folder;
         struct stat before;
         s = run_find(&folder, run, err);
@@ -40,11 +43,12 @@ enum status run_read(struct checkpoint *c, const char *run, bool with_optimizer,
             return s;
         const bool there = stat(folder, &before) == 0;
         s = checkpoint_read(c, folder, with_optimizer, err);
-        const bool disturbed = s != STATUS_OK && !(there && is_same_folder(&before, folder));
-        if (s != STATUS_OK && !disturbed && strcmp(folder, run) != 0)
+        failed = there && is_same_folder(&before, folder) ? failed + 1 : 0;
+        const bool stands = s == STATUS_OK || failed == BELIEVED;
+        if (s != STATUS_OK && stands && strcmp(folder, run) != 0)
             s = name_step_before(s, folder, err);
         free(folder);
-        if (!disturbed)
+        if (stands)
             break;
     }
     return s;
