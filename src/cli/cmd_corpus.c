@@ -182,5 +182,6 @@ const struct command cmd_corpus = {
     .options = options_table,
     .settings_size = sizeof(struct settings),
     .examples = examples,
+    .no_products = true,
     .run = run,
 };

@@ -132,5 +132,6 @@ const struct command cmd_import = {
     .options = options_table,
     .settings_size = sizeof(struct settings),
     .examples = examples,
+    .no_products = true,
     .run = run,
 };

@@ -236,5 +236,6 @@ const struct command cmd_info = {
     .options = options_table,
     .settings_size = sizeof(struct settings),
     .examples = examples,
+    .no_products = true,
     .run = run,
 };

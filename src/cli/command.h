@@ -4,6 +4,7 @@
 #define CLI_COMMAND_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/status.h"
@@ -23,6 +24,7 @@ struct command {
     const struct option_spec *options;
     size_t settings_size;                   /* of the struct that `options` fills */
     const struct command_example *examples; /* then {NULL, NULL} */
+    bool no_products;                       /* computes nothing: runs where there is no room for a matrix product */
 
     /* Does the work. `settings` is filled, the number of operands checked. Results go to stdout, notes to stderr;
      * an error comes back in err and is printed by main, which also notices output that was lost at the very end. A

@@ -16,14 +16,14 @@ static enum status choose(enum isa *isa, struct error *err)
     return name && *name ? isa_parse(isa, name, best, err) : STATUS_OK;
 }
 
-enum status compute_check(struct error *err)
+enum status compute_check(bool products, struct error *err)
 {
     enum isa isa;
     struct error inner;
     const enum status s = choose(&isa, &inner);
     if (s)
         return fail(err, s, "NOPEEK_ISA: %s", inner.message);
-    if (!gemm_has_room(1))
+    if (products && !gemm_has_room(1))
         return fail(err, STATUS_MEMORY,
                     "OpenBLAS wants 128 MB of address space for a matrix product, and this process may not have it: "
                     "raise its limit (ulimit -v), or build with make BLAS=none");

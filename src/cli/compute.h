@@ -2,6 +2,7 @@
 #ifndef CLI_COMPUTE_H
 #define CLI_COMPUTE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/status.h"
@@ -10,8 +11,9 @@
 /* The names of enum precision, for an option: "fp32", "bf16". */
 extern const char *const compute_precisions[];
 
-/* STATUS_USAGE when NOPEEK_ISA names a set that this processor or build lacks. */
-enum status compute_check(struct error *err);
+/* STATUS_USAGE when NOPEEK_ISA names a set that this processor or build lacks; with products, STATUS_MEMORY when there
+ * is no room for a matrix product. */
+enum status compute_check(bool products, struct error *err);
 
 /* The set that kernels use: NOPEEK_ISA's, or the best there is. */
 enum isa compute_isa(void);

@@ -10,7 +10,7 @@ Test(compute, takes_the_best_kernels_and_all_cores_unless_told)
 {
     unsetenv("NOPEEK_ISA");
     struct error err;
-    cr_assert_eq(compute_check(&err), STATUS_OK);
+    cr_assert_eq(compute_check(true, &err), STATUS_OK);
     cr_assert_eq(compute_isa(), cpu_best());
     cr_assert_eq(compute_team(0).threads, team_cores());
     cr_assert_eq(compute_team(3).threads, 3);
@@ -29,7 +29,7 @@ Test(compute, kernels_that_are_not_there_are_refused_by_name)
 {
     setenv("NOPEEK_ISA", "sse9", 1);
     struct error err;
-    cr_assert_eq(compute_check(&err), STATUS_USAGE);
+    cr_assert_eq(compute_check(true, &err), STATUS_USAGE);
     cr_assert_eq(strncmp(err.message, "NOPEEK_ISA: instruction set \"sse9\": ", 36), 0, "%s", err.message);
 }
 

@@ -1,4 +1,5 @@
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "support/program.h"
@@ -142,3 +143,29 @@ Test(main, closed_standard_streams_never_lend_their_number_to_a_file)
     cr_assert_str_eq(p.out, "1\n{}\n", "%s%s", p.out, p.err);
     program_free(&p);
 }
+
+#ifndef NOPEEK_SANITIZED /* sanitizers have all addresses taken */
+/* 100 MB of addresses: OpenBLAS wants 128 for its first product, and its threads for ever at exit. */
+Test(main, what_computes_nothing_runs_where_there_is_no_room_for_products_and_everything_ends, .timeout = 120)
+{
+    const struct {
+        const char *line;
+        int status;
+    } cases[] = {
+        {"help", 0},
+        {"corpus --size 1000", 0},
+        {"info /nonesuch", 1},
+        {"import /nonesuch -o /nonesuch-run", 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct program p;
+        char line[128];
+        snprintf(line, sizeof line, "ulimit -v 100000; exec \"$NOPEEK\" %s", cases[i].line);
+        program_shell(&p, line);
+        cr_assert_eq(p.status, cases[i].status, "%s: %s", cases[i].line, p.err);
+        cr_assert_null(strstr(p.err, "OpenBLAS"), "%s: %s", cases[i].line, p.err);
+        cr_assert(i != 0 || strstr(p.out, "Usage"), "what was written arrives");
+        program_free(&p);
+    }
+}
+#endif
