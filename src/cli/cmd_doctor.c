@@ -84,17 +84,6 @@ static enum status prepare(struct train_session *s, struct error *err)
     return trainer_create(&s->trainer, err);
 }
 
-static enum status print_json(const struct doctor *d, double seconds, struct error *err)
-{
-    json_t *o = doctor_view_json(d, seconds);
-    if (!o)
-        return fail(err, STATUS_MEMORY, "doctor: out of memory");
-    json_dumpf(o, stdout, JSON_COMPACT);
-    putchar('\n');
-    json_decref(o);
-    return STATUS_OK;
-}
-
 /* What was found decides the exit status: a hopeless text is a diagnosis, a fault of the program is not. */
 static enum status conclude(const struct doctor *d, struct error *err)
 {
@@ -116,7 +105,7 @@ static enum status show(const struct doctor *d, const struct train_session *s, c
     terminal_open(&out, stdout);
     enum status status = STATUS_OK;
     if (chosen->json)
-        status = print_json(d, seconds, err);
+        status = command_print_json(doctor_view_json(d, seconds), JSON_COMPACT, "doctor", err);
     else
         doctor_view_print(&out, d, tokenizer_units(s->from.tokenizer.kind));
     return status ? status : conclude(d, err);

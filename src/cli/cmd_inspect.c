@@ -1,10 +1,7 @@
 /* nopeek inspect: inside a saved model's attention. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "cli/command.h"
@@ -14,8 +11,8 @@
 #include "cli/inspect_page.h"
 #include "cli/inspect_view.h"
 #include "cli/inspection.h"
+#include "cli/output_file.h"
 #include "cli/terminal.h"
-#include "io/commit.h"
 #include "report/heat.h"
 
 struct settings {
@@ -142,24 +139,6 @@ static bool show_progress(void *context, size_t done, size_t passes)
     return false;
 }
 
-/* Whether a file can be put there, asked before the work is done. */
-static enum status check_place(const char *path, struct error *err)
-{
-    struct stat about;
-    char *dir, *name;
-    if (!path)
-        return STATUS_OK;
-    if (stat(path, &about) == 0 && S_ISDIR(about.st_mode))
-        return fail(err, STATUS_WRITE, "inspect: %s is a folder, expected the name of a file", path);
-    if (!commit_split(&dir, &name, path))
-        return fail(err, STATUS_MEMORY, "inspect: out of memory");
-    const enum status s =
-        access(dir, W_OK | X_OK) == 0 ? STATUS_OK : fail(err, STATUS_WRITE, "inspect: %s: %s", path, strerror(errno));
-    free(dir);
-    free(name);
-    return s;
-}
-
 /* An index that was given: below `count`, which there are of `what`. */
 static enum status check_index(const struct options *o, const char *name, size_t value, size_t count, const char *what,
                                struct error *err)
@@ -192,15 +171,6 @@ static enum status choose(struct job *j, struct error *err)
     return status;
 }
 
-static enum status write_file(const char *path, struct buffer *b, struct error *err)
-{
-    enum status s = buffer_check(b, path, err);
-    if (!s)
-        s = commit_file(path, b->bytes, b->count, err);
-    buffer_free(b);
-    return s;
-}
-
 static enum status write_files(const struct job *j, struct error *err)
 {
     const struct settings *s = j->settings;
@@ -208,12 +178,12 @@ static enum status write_files(const struct job *j, struct error *err)
     if (s->svg) {
         struct buffer picture = {0};
         inspect_page_picture(&picture, &j->inspection, &j->choice, j->from);
-        status = write_file(s->svg, &picture, err);
+        status = output_file_write(s->svg, &picture, err);
     }
     if (!status && s->html) {
         struct buffer page = {0};
         inspect_page(&page, &j->inspection, &j->choice, j->from);
-        status = write_file(s->html, &page, err);
+        status = output_file_write(s->html, &page, err);
     }
     return status;
 }
@@ -291,9 +261,9 @@ static enum status run(struct options *options, void *settings, struct error *er
     struct job j = {.settings = settings, .options = options};
     if (j.settings->json && j.settings->csv)
         return fail(err, STATUS_USAGE, "inspect: --json and --csv exclude one another: give one");
-    enum status s = check_place(j.settings->svg, err);
+    enum status s = output_file_check(j.settings->svg, "inspect", err);
     if (!s)
-        s = check_place(j.settings->html, err);
+        s = output_file_check(j.settings->html, "inspect", err);
     if (s)
         return s;
     terminal_open(&j.out, stdout);

@@ -1,20 +1,17 @@
 /* nopeek trap: the same model trained with its mask right and with a fault, side by side. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/team.h"
 #include "cli/command.h"
 #include "cli/compute.h"
 #include "cli/human.h"
 #include "cli/interrupt.h"
+#include "cli/output_file.h"
 #include "cli/reading.h"
 #include "cli/trap_view.h"
-#include "io/commit.h"
 #include "io/metrics.h"
 #include "lab/trap.h"
 #include "lab/trap_page.h"
@@ -192,16 +189,6 @@ static enum status print_json(const struct trap *t, struct error *err)
     return command_print_json(o, JSON_COMPACT, "trap", err);
 }
 
-/* Puts a file in its place, whole or not at all, and frees b. */
-static enum status write_file(const char *path, struct buffer *b, struct error *err)
-{
-    enum status s = buffer_check(b, path, err);
-    if (!s)
-        s = commit_file(path, b->bytes, b->count, err);
-    buffer_free(b);
-    return s;
-}
-
 /* A word of a shell command. */
 static void put_word(struct buffer *b, const char *word)
 {
@@ -247,34 +234,16 @@ static enum status write_files(const struct trap *t, const struct settings *s, c
         status = buffer_check(&command, s->html, err);
         if (!status) {
             trap_page(&page, t, command.bytes);
-            status = write_file(s->html, &page, err);
+            status = output_file_write(s->html, &page, err);
         }
         buffer_free(&command);
     }
     if (!status && s->svg) {
         struct buffer figure = {0};
         trap_figure(&figure, t);
-        status = write_file(s->svg, &figure, err);
+        status = output_file_write(s->svg, &figure, err);
     }
     return status;
-}
-
-/* Whether a file can be put there, asked before the work is done. */
-static enum status check_place(const char *path, struct error *err)
-{
-    struct stat about;
-    char *dir, *name;
-    if (!path)
-        return STATUS_OK;
-    if (stat(path, &about) == 0 && S_ISDIR(about.st_mode))
-        return fail(err, STATUS_WRITE, "trap: %s is a folder, expected the name of a file", path);
-    if (!commit_split(&dir, &name, path))
-        return fail(err, STATUS_MEMORY, "trap: out of memory");
-    const enum status s =
-        access(dir, W_OK | X_OK) == 0 ? STATUS_OK : fail(err, STATUS_WRITE, "trap: %s: %s", path, strerror(errno));
-    free(dir);
-    free(name);
-    return s;
 }
 
 static void show_plan(struct trap_view *v, const struct trap *t)
@@ -328,9 +297,9 @@ static enum status run(struct options *options, void *settings, struct error *er
     const struct settings *s = settings;
     struct tokenizer tokenizer = {.kind = (enum tokenizer_kind)s->tokens};
     struct dataset data;
-    enum status status = check_place(s->html, err);
+    enum status status = output_file_check(s->html, "trap", err);
     if (!status)
-        status = check_place(s->svg, err);
+        status = output_file_check(s->svg, "trap", err);
     if (!status)
         status = reading_spares(s->html, "html", options->operand, options->operands, err);
     if (!status)

@@ -9,8 +9,8 @@
 #include "cli/command.h"
 #include "cli/human.h"
 #include "cli/interrupt.h"
+#include "cli/output_file.h"
 #include "cli/terminal.h"
-#include "io/commit.h"
 #include "lab/cost.h"
 #include "report/plot.h"
 
@@ -146,11 +146,7 @@ static enum status draw(const struct cost *c, const char *path, struct error *er
                            .alone = true};
     struct buffer figure = {0};
     plot_svg(&figure, &p);
-    enum status s = buffer_check(&figure, path, err);
-    if (!s)
-        s = commit_file(path, figure.bytes, figure.count, err);
-    buffer_free(&figure);
-    return s;
+    return output_file_write(path, &figure, err);
 }
 
 enum status lab_cost_run(const struct lab_cost *s, struct error *err)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "cli/command.h"
 #include "cli/human.h"
 #include "cli/interrupt.h"
 #include "cli/terminal.h"
@@ -89,12 +90,7 @@ static enum status print_json(const struct lookups *r, const struct lab_heads *s
     json_t *o =
         json_pack("{s:i, s:i, s:i, s:I, s:f, s:o}", "items", LOOKUPS_ITEMS, "values", LOOKUPS_VALUES, "channels",
                   LOOKUPS_CHANNELS, "steps", (json_int_t)s->steps, "one_alone", LOOKUPS_ONE_ALONE, "models", models);
-    if (!o)
-        return fail(err, STATUS_MEMORY, "lab: out of memory");
-    json_dumpf(o, stdout, JSON_COMPACT);
-    putchar('\n');
-    json_decref(o);
-    return STATUS_OK;
+    return command_print_json(o, JSON_COMPACT, "lab", err);
 }
 
 enum status lab_heads_run(const struct lab_heads *s, struct error *err)

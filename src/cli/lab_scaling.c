@@ -5,10 +5,11 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "cli/command.h"
 #include "cli/human.h"
 #include "cli/interrupt.h"
+#include "cli/output_file.h"
 #include "cli/terminal.h"
-#include "io/commit.h"
 #include "lab/scaling.h"
 #include "report/plot.h"
 
@@ -95,12 +96,7 @@ static enum status print_json(const struct scaling *r, const struct lab_scaling 
         json_pack("{s:i, s:i, s:I, s:o, s:{s:o, s:o}}", "keys", SCALING_KEYS, "trials", TRIALS, "seed",
                   (json_int_t)s->seed, "widths", points, "training", "plain",
                   training_json(&r->training[SCALING_PLAIN]), "scaled", training_json(&r->training[SCALING_SCALED]));
-    if (!o)
-        return fail(err, STATUS_MEMORY, "lab: out of memory");
-    json_dumpf(o, stdout, JSON_COMPACT);
-    putchar('\n');
-    json_decref(o);
-    return STATUS_OK;
+    return command_print_json(o, JSON_COMPACT, "lab", err);
 }
 
 /* Variance over width, both axes logarithmic: one line with slope 1, one flat. */
@@ -130,11 +126,7 @@ static enum status draw(const struct scaling *r, const char *path, struct error 
                            .alone = true};
     struct buffer figure = {0};
     plot_svg(&figure, &p);
-    enum status s = buffer_check(&figure, path, err);
-    if (!s)
-        s = commit_file(path, figure.bytes, figure.count, err);
-    buffer_free(&figure);
-    return s;
+    return output_file_write(path, &figure, err);
 }
 
 static void print_text(const struct scaling *r)
