@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/team.h"
@@ -254,24 +253,10 @@ static enum status evaluate_text(struct job *j, const char *run, struct error *e
 static enum status check_logits(const struct job *j, const struct options *options, struct error *err)
 {
     const char *const output = j->settings->logits;
-    struct stat there, own;
-    if (!output)
-        return STATUS_OK;
-    const char *const slash = strrchr(output, '/');
-    char *parent = strdup(slash ? output : ".");
-    if (!parent)
-        return fail(err, STATUS_MEMORY, "eval: out of memory");
-    if (slash)
-        parent[slash - output + 1] = '\0';
-    const bool inside = stat(parent, &there) == 0 && stat(j->saved.checkpoint.path, &own) == 0 &&
-                        there.st_dev == own.st_dev && there.st_ino == own.st_ino;
-    free(parent);
-    if (inside)
-        return fail(err, STATUS_USAGE, "--logits: %s is in the checkpoint itself: name a file elsewhere", output);
-    if (options->operands > 1)
-        return reading_spares(output, "logits", options->operand + 1, options->operands - 1, err);
-    const struct state *state = &j->saved.state;
-    return reading_spares(output, "logits", (const char *const *)state->text, state->n_texts, err);
+    const enum status s = saved_spares(&j->saved, output, "logits", err);
+    if (s)
+        return s;
+    return reading_spares(output, "logits", options->operand + 1, options->operands - 1, err);
 }
 
 static enum status run(struct options *options, void *settings, struct error *err)

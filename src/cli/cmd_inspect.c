@@ -12,6 +12,7 @@
 #include "cli/inspect_view.h"
 #include "cli/inspection.h"
 #include "cli/output_file.h"
+#include "cli/reading.h"
 #include "cli/terminal.h"
 #include "report/heat.h"
 
@@ -241,7 +242,11 @@ static enum status inspect(struct job *j, const struct whole_text *text, struct 
     if (status)
         return status;
     saved_warn(&j->inspection.saved);
-    status = choose(j, err);
+    status = saved_spares(&j->inspection.saved, s->svg, "svg", err);
+    if (!status)
+        status = saved_spares(&j->inspection.saved, s->html, "html", err);
+    if (!status)
+        status = choose(j, err);
     if (!status) {
         say_notes(j);
         status = show(j, err);
@@ -264,6 +269,10 @@ static enum status run(struct options *options, void *settings, struct error *er
     enum status s = output_file_check(j.settings->svg, "inspect", err);
     if (!s)
         s = output_file_check(j.settings->html, "inspect", err);
+    if (!s)
+        s = reading_spares(j.settings->svg, "svg", &j.settings->file, j.settings->file != NULL, err);
+    if (!s)
+        s = reading_spares(j.settings->html, "html", &j.settings->file, j.settings->file != NULL, err);
     if (s)
         return s;
     terminal_open(&j.out, stdout);

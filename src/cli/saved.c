@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/reading.h"
 #include "io/commit.h"
@@ -124,6 +125,30 @@ static enum status read_log(json_t **record, const char *path, const char *kind,
     status = last_record(record, &log, kind, through, err);
     lines_close(&log);
     return status;
+}
+
+static bool is_same(const char *a, const char *b)
+{
+    struct stat one, other;
+    return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+enum status saved_spares(const struct saved *s, const char *output, const char *option, struct error *err)
+{
+    char *dir, *name;
+    if (!output)
+        return STATUS_OK;
+    if (!commit_split(&dir, &name, output))
+        return fail(err, STATUS_MEMORY, "--%s: out of memory", option);
+    const bool in_checkpoint = is_same(dir, s->checkpoint.path);
+    const bool is_log = s->run && is_same(dir, s->run) && strcmp(name, METRICS_FILE) == 0;
+    free(dir);
+    free(name);
+    if (in_checkpoint)
+        return fail(err, STATUS_USAGE, "--%s: %s is in the checkpoint itself: name a file elsewhere", option, output);
+    if (is_log)
+        return fail(err, STATUS_USAGE, "--%s: %s is the run's log: name another file", option, output);
+    return reading_spares(output, option, (const char *const *)s->state.text, s->state.n_texts, err);
 }
 
 enum status saved_record(json_t **record, const struct saved *s, const char *kind, struct error *err)

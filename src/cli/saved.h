@@ -38,6 +38,10 @@ double saved_val_split(const struct saved *s, double otherwise);
 enum status saved_text(struct dataset *d, struct saved *s, const char *run, double val_split, const char *advice,
                        struct error *err);
 
+/* Is the file that --option names nothing of the run's: no file of the checkpoint, not the log, none of the texts? NULL
+ * for output is not. STATUS_USAGE otherwise: writing it would destroy what was read; STATUS_MEMORY. */
+enum status saved_spares(const struct saved *s, const char *output, const char *option, struct error *err);
+
 /* The last record of this kind ("step", "eval") in metrics.jsonl that is not later than the checkpoint, as a new
  * reference; NULL when there is none, or no log. Lines that are no JSON objects are passed over. A log that is there
  * and cannot be read is an error. STATUS_OPEN, STATUS_READ, STATUS_MEMORY. */

@@ -200,3 +200,18 @@ Test(cmd_inspect, what_makes_no_sense_is_refused_in_one_line)
     REFUSED(2, "exclude one another", "--text", "ab", "--json", "--csv");
     REFUSED(1, "No such file", "--file", "/nonexistent/text");
 }
+
+Test(cmd_inspect, what_was_read_outlives_what_is_written)
+{
+    const char *const words = scratch_path("words");
+    const char *const model = scratch_path("run/step-000007/model.safetensors");
+    scratch_write(words, "abc", 3);
+    REFUSED(2, "is the text itself", "--file", words, "--html", words);
+    REFUSED(2, "is the text itself", "--file", words, "--svg", words);
+    REFUSED(2, "is the text itself", "--html", scratch_path("text.txt"));
+    REFUSED(2, "is in the checkpoint itself", "--text", "ab", "--svg", model);
+    REFUSED(2, "is the run's log", "--text", "ab", "--html", scratch_path("run/metrics.jsonl"));
+    char *kept = scratch_read(words, NULL);
+    cr_assert_str_eq(kept, "abc");
+    free(kept);
+}
