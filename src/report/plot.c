@@ -12,6 +12,7 @@
 #define BOTTOM 38.0
 #define LINE 17.0   /* of the title and the legend */
 #define LETTER 6.4  /* how wide one is, on average */
+#define DIGIT 8.0   /* how wide one is at most */
 #define SAMPLE 26.0 /* a piece of the series' line, in the legend */
 
 static const char *const dash_patterns[] = {"", "7 4", "2 4", "8 3 2 3"};
@@ -110,22 +111,26 @@ static void y_ticks(struct buffer *b, const struct plot *p, const struct axis *y
         }
 }
 
-static void x_tick(struct buffer *b, const struct axis *x, double value, double bottom)
+/* The number stands below its tick, or beside it where the picture ends. */
+static void x_tick(struct buffer *b, const struct plot *p, const struct axis *x, double value, double bottom)
 {
     const double at = place(x, value);
     char text[32];
-    snprintf(text, sizeof text, "%g", value);
+    const int digits = snprintf(text, sizeof text, "%g", value);
     buffer_print(b, "<path class=\"grid\" d=\"M%.1f %.1fv4\"/>\n", at, bottom);
-    picture_text(b, at, bottom + 16, "mid faint", text);
+    if (at + DIGIT * digits / 2 > p->width)
+        picture_text(b, p->width - 1, bottom + 16, "end faint", text);
+    else
+        picture_text(b, at, bottom + 16, "mid faint", text);
 }
 
 static void x_ticks(struct buffer *b, const struct plot *p, const struct axis *x, double bottom)
 {
     const double d = x->logarithmic ? 1 : tick_distance(x->max - x->min, 6);
     for (size_t i = 0; x->logarithmic && i < p->n; i++)
-        x_tick(b, x, p->x[i], bottom);
+        x_tick(b, p, x, p->x[i], bottom);
     for (long k = lround(ceil(x->min / d - 1e-9)); !x->logarithmic && (double)k * d <= x->max + 1e-9 * d; k++)
-        x_tick(b, x, (double)k * d, bottom);
+        x_tick(b, p, x, (double)k * d, bottom);
     picture_text(b, (x->from + x->to) / 2, bottom + 32, "mid faint", p->x_label);
 }
 

@@ -150,3 +150,16 @@ Test(plot, a_logarithmic_x_axis_has_equal_steps_for_doublings_and_a_tick_at_each
     cr_assert(strstr(b.bytes, ">256<") && strstr(b.bytes, ">512<") && strstr(b.bytes, ">1024<"));
     buffer_free(&b);
 }
+
+Test(plot, the_number_of_the_last_tick_ends_with_the_picture)
+{
+    const double steps[N] = {0, 500, 1000, 1500, 20000}, y[N] = {1, 2, 3, 4, 5};
+    const struct plot_series s = {.label = "up", .y = y};
+    struct plot p = plot_of(&s, 1);
+    struct buffer b = {0};
+    p.x = steps;
+    plot_svg(&b, &p);
+    cr_assert(strstr(b.bytes, "<text x=\"399.0\" y=\"278.0\" class=\"end faint\">20000</text>"), "%s", b.bytes);
+    cr_assert(strstr(b.bytes, "class=\"mid faint\">10000</text>"));
+    buffer_free(&b);
+}
