@@ -7,7 +7,7 @@
 
 static const char style[] =
     "body{margin:0 auto;padding:1rem;max-width:62rem;background:var(--paper);color:var(--ink);"
-    "font:1rem/1.5 system-ui,sans-serif}"
+    "font:1rem/1.5 system-ui,sans-serif;overflow-wrap:break-word}"
     "h1{font-size:1.6rem;line-height:1.2}h2{font-size:1.2rem;margin:2rem 0 .5rem}h3{font-size:1rem;margin:0}"
     "svg{width:100%;height:auto;display:block}"
     "pre{white-space:pre-wrap;overflow-wrap:anywhere;background:var(--tint);padding:.7rem;border-radius:.4rem;"
