@@ -15,7 +15,7 @@ const char picture_style[] =
     ".pic .line{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}.pic .thin{stroke-width:1.4}"
     ".pic .grid{stroke:var(--grid);fill:none}.pic .ref{stroke:var(--faint);stroke-dasharray:2 4;fill:none}"
     ".pic .past{fill:var(--s0)}.pic .future{fill:var(--s1)}.pic .edge{stroke:var(--faint);fill:none}"
-    ".pic .cell{font:8px ui-monospace,monospace}";
+    ".pic .cell{font-family:ui-monospace,monospace}";
 
 void picture_begin(struct buffer *b, double width, double height, bool alone, const char *title,
                    const char *description)

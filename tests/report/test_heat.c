@@ -51,3 +51,41 @@ Test(heat, a_long_map_is_cut_and_says_so)
     free(a);
     free(weights);
 }
+
+/* The number that follows `before`. */
+static double number_after(const char *svg, const char *before)
+{
+    const char *at = strstr(svg, before);
+    cr_assert_not_null(at, "%s lacks %s", svg, before);
+    return strtod(at + strlen(before), NULL);
+}
+
+Test(heat, long_labels_get_room_and_stand_upright_above_their_columns)
+{
+    const double weights[] = {1, 0, 0.5, 0.5};
+    const char *const shorter[] = {"\\n", "a"}, *const longer[] = {"U+2028", "a"};
+    char *a = draw(weights, 2, shorter), *b = draw(weights, 2, longer);
+    cr_assert_null(strstr(a, "rotate"));
+    cr_assert(strstr(b, "rotate(-90)"));
+    const double a_left = number_after(a, "<g transform=\"translate("), b_width = number_after(b, "width=\"");
+    cr_assert_float_eq(a_left, 34, 1e-9);
+    cr_assert_geq(b_width, 90 + 6 * 0.6 * 8, "room for six letters");
+    free(a);
+    free(b);
+}
+
+Test(heat, labels_of_many_positions_are_no_higher_than_a_row)
+{
+    enum { T = 30 };
+    static double weights[T * T];
+    static const char *labels[T];
+    for (size_t i = 0; i < T; i++) {
+        weights[i * T + i] = 1;
+        labels[i] = "x";
+    }
+    char *few = draw(weights, 2, labels), *many = draw(weights, T, labels);
+    cr_assert_eq(number_after(few, "font-size:"), 8);
+    cr_assert_lt(number_after(many, "font-size:"), 90.0 / T);
+    free(few);
+    free(many);
+}
