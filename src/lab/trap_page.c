@@ -229,7 +229,8 @@ static void maps_section(struct buffer *b, const struct trap *t)
     char(*label)[TOKENIZER_LABEL_SIZE] = malloc(S * sizeof *label);
     const char **labels = malloc(S * sizeof *labels);
     buffer_text(b, "<h2>Who looks at whom</h2>\n<p>A row is the symbol that looks, a column the one that is looked at; "
-                   "darker is more, on a scale of square roots. <b style=\"color:var(--s1)\">Orange</b> lies in the "
+                   "darker is more, on a scale of square roots. <b style=\"border-bottom:.2em solid "
+                   "var(--s1)\">Orange</b> lies in the "
                    "future. The head of the leaky twin that looks there most, on the first symbols of the validation "
                    "text, and the same head of the right twin:</p>\n<div class=\"grid\">\n");
     if (label && labels) {
