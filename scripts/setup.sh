@@ -11,6 +11,9 @@ tests='libcriterion-dev'
 lint='clang clang-format clang-tidy shellcheck'
 # What clang links a fuzzer with, where clang alone does not bring it. Old archives lack this name, and their clang does.
 fuzz='libclang-rt-dev'
+# In what `make test` opens the pages that nopeek writes: the first of these that the archives have, unless there is one
+# already (tests/support/devtools.c looks for the same names). The shell is the smaller by a fifth, and starts faster.
+browsers='chromium-headless-shell chromium'
 
 usage='usage: scripts/setup.sh [--lint]    --lint: also what make lint, make fuzz and CC=clang need'
 with_lint=no
@@ -41,6 +44,7 @@ elsewhere() {
         echo "  $2"
     fi
     if [ -n "${3:-}" ]; then echo "$3"; fi
+    echo "make test opens pages in Chromium or Google Chrome where there is one (NOPEEK_BROWSER=/its/path), else skips that"
     exit 0
 }
 criterion_source='make test needs Criterion too: a package of that name, or https://github.com/Snaipe/Criterion'
@@ -74,6 +78,28 @@ installed() {
     [ "$(dpkg-query -W -f='${db:Status-Status}\n' "$1" 2>/dev/null | head -n 1)" = installed ]
 }
 
+has_browser() {
+    [ -z "${NOPEEK_BROWSER:-}" ] || return 0
+    for name in chromium-headless-shell chromium google-chrome google-chrome-stable; do
+        path=$(command -v "$name") || continue
+        # A snap does not see the folder for temporary files.
+        case $path:$(readlink -f "$path") in */snap/* | */snap) ;; *) return 0 ;; esac
+    done
+    return 1
+}
+
+# The package of a browser, as far as apt knows now; nothing when it knows none.
+offered_browser() {
+    for name in $browsers; do
+        if apt-cache policy "$name" 2>/dev/null | grep -q 'Candidate: [0-9]'; then
+            echo "$name"
+            return
+        fi
+    done
+}
+no_browser='no browser in the archives (Ubuntu has Chromium as a snap only): tests that open pages in one will be skipped;
+setup: they run with Google Chrome installed, or with NOPEEK_BROWSER=/path/of/a/chromium'
+
 missing=
 for package in $wanted; do
     installed "$package" || missing="$missing $package"
@@ -81,20 +107,29 @@ done
 if [ "$with_lint" = yes ] && ! sh "$(dirname "$0")/run_fuzz.sh" --compiler clang >/dev/null 2>&1; then
     missing="$missing $fuzz"
 fi
-if [ -z "$missing" ]; then
+# Without lists of packages, as on a bare machine, it shows only after the update what there is.
+browser=
+if ! has_browser; then
+    browser=$(offered_browser)
+    if [ -z "$browser" ] && ! ls /var/lib/apt/lists/*Packages* >/dev/null 2>&1; then browser=unknown; fi
+fi
+if [ -z "$missing$browser" ]; then
     echo "setup: everything is installed already ($wanted)"
+    has_browser || echo "setup: $no_browser"
     exit 0
 fi
 
-echo "setup: to install with apt-get:$missing"
+echo "setup: to install with apt-get:$missing${browser:+ and a browser for the tests}"
 if [ "$(id -u)" = 0 ]; then
     as_root=
 elif have sudo; then
     as_root=sudo
     echo "setup: sudo is used for the apt-get commands only"
 else
-    echo "setup: not root and no sudo here; as root, run: apt-get install$missing" >&2
-    exit 1
+    echo "setup: not root and no sudo here; as root, run: apt-get install$missing${browser:+ ${browsers%% *}}" >&2
+    [ -n "$missing" ] || echo "setup: all else is there: only tests that open pages in a browser will be skipped" >&2
+    [ -z "$missing" ]
+    exit
 fi
 
 apt() {
@@ -117,6 +152,9 @@ done
 # The names are words on purpose.
 # shellcheck disable=SC2086
 if [ -n "$offered" ]; then apt -q -y install --no-install-recommends $offered; fi
+# By itself, since all but a few tests do without.
+if [ -n "$browser" ]; then browser=$(offered_browser); fi
+if [ -n "$browser" ]; then apt -q -y install --no-install-recommends "$browser" || true; fi
 
 if [ -n "$absent" ]; then
     echo "setup: no enabled archive has:$absent (on Ubuntu they are in universe: add-apt-repository universe)" >&2
@@ -128,4 +166,5 @@ if [ -n "$absent" ]; then
     done
     echo "setup: building works without; $tests is for make test, $fuzz for make fuzz" >&2
 fi
+has_browser || echo "setup: $no_browser"
 echo "setup: done"

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,12 @@ struct devtools {
     void *context;
 };
 
+static bool in_snap(const char *path)
+{
+    const size_t n = strlen(path);
+    return strstr(path, "/snap/") || (n >= 5 && strcmp(path + n - 5, "/snap") == 0);
+}
+
 static const char *on_path(const char *name)
 {
     static char found[PATH_MAX];
@@ -46,7 +53,7 @@ static const char *on_path(const char *name)
         const size_t n = strcspn(at, ":");
         char real[PATH_MAX];
         snprintf(found, sizeof found, "%.*s/%s", (int)n, at, name);
-        if (access(found, X_OK) == 0 && realpath(found, real) && !strstr(found, "/snap/") && !strstr(real, "/snap"))
+        if (access(found, X_OK) == 0 && realpath(found, real) && !in_snap(found) && !in_snap(real))
             return found;
         at += n + (at[n] == ':');
     }
