@@ -3,9 +3,13 @@
 
 #include <criterion/criterion.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "report/escape.h"
 #include "report/heat.h"
@@ -157,4 +161,29 @@ Test(page_browser, words_that_run_or_become_an_element_are_a_harm)
     page_end(&b);
     browser_go(browser, written(&b));
     cr_assert_str_eq(page_harm(browser), "the words are not shown");
+}
+
+/* What a test that crashes, or that its runner kills, leaves behind. */
+Test(page_browser, a_browser_ends_with_a_test_that_is_killed)
+{
+    int ready[2];
+    char byte;
+    browser = browser_open(); /* or the test is skipped */
+    cr_assert_eq(pipe(ready), 0);
+    setenv("TMPDIR", scratch_folder(), 1);
+    const pid_t child = fork();
+    cr_assert_geq(child, 0);
+    if (child == 0) {
+        browser_true(browser_open(), "true");
+        cr_assert_eq(write(ready[1], "", 1), 1);
+        for (;;)
+            pause();
+    }
+    cr_assert_eq(read(ready[0], &byte, 1), 1);
+    cr_assert_eq(scratch_count(scratch_folder()), 1, "its profile");
+    kill(child, SIGKILL);
+    cr_assert_eq(waitpid(child, NULL, 0), child);
+    for (int i = 0; i < 6000 && scratch_count(scratch_folder()) > 0; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    cr_assert_eq(scratch_count(scratch_folder()), 0, "the profile goes when the browser has ended");
 }
