@@ -10,7 +10,7 @@
 #include "support/tiny_run.h"
 
 static struct browser *browser;
-static const char *dir, *page;
+static const char *dir, *page, *picture;
 
 static void make_run(void)
 {
@@ -18,6 +18,7 @@ static void make_run(void)
     browser = browser_open();
     dir = scratch_path("run");
     page = scratch_path("page.html");
+    picture = scratch_path("picture.svg");
     for (size_t i = 0; i < 4; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s to be, or not\n", page_hostile);
     const struct tiny_run r = {.dir = dir, .text_path = scratch_path("text.txt"), .text = text, .block_size = 256};
@@ -36,7 +37,7 @@ TestSuite(cmd_inspect_browser, .init = scratch_make, .fini = shut);
 static void inspect(const char *text)
 {
     struct program p;
-    PROGRAM(&p, "inspect", dir, "--text", text, "--html", page, "--threads", "1");
+    PROGRAM(&p, "inspect", dir, "--text", text, "--html", page, "--svg", picture, "--threads", "1");
     cr_assert_eq(p.status, 0, "%s", p.err);
     program_free(&p);
 }
@@ -48,6 +49,15 @@ Test(cmd_inspect_browser, the_page_is_sound_and_a_hostile_text_stays_text)
     page_expect_sound(browser, page);
     const char *harm = page_harm(browser);
     cr_assert_null(harm, "%s", harm);
+}
+
+Test(cmd_inspect_browser, a_picture_alone_is_sound)
+{
+    make_run();
+    inspect("to be,\nor not");
+    page_expect_sound_picture(browser, picture);
+    inspect(page_hostile);
+    page_expect_sound_picture(browser, picture);
 }
 
 Test(cmd_inspect_browser, a_map_has_a_cell_of_the_right_strength_where_a_symbol_looks)

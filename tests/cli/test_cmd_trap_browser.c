@@ -55,3 +55,9 @@ Test(cmd_trap_browser, the_page_is_sound_its_curves_are_drawn_and_a_hostile_text
     cr_assert_eq(browser_number(browser, "document.querySelectorAll('.heads svg').length"), 8,
                  "every head of both twins");
 }
+
+Test(cmd_trap_browser, the_picture_that_the_readme_shows_is_sound)
+{
+    browser = browser_open();
+    page_expect_sound_picture(browser, NOPEEK_SOURCE "/data/trap.svg");
+}

@@ -142,6 +142,23 @@ Test(page_browser, every_flaw_is_found_by_the_checks)
     }
 }
 
+Test(page_browser, flaws_of_a_picture_alone_are_found_too)
+{
+    static const char svg[] =
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 90 30\" width=\"90\" height=\"30\"><title>t</title>"
+        "<rect width=\"90\" height=\"30\" fill=\"#fff\"/><text x=\"50\" y=\"20\" fill=\"#999\">pale and "
+        "long</text></svg>";
+    const char *path = scratch_path("a.svg");
+    browser = browser_open();
+    scratch_write(path, svg, strlen(svg));
+    json_t *findings = page_checks(browser, path, &BROWSER_DESK);
+    char *all = json_dumps(findings, JSON_INDENT(1));
+    cr_assert_eq(json_array_size(findings), 2, "%s", all);
+    cr_assert(strstr(all, "contrast: 2.85") && strstr(all, "words outside their picture: pale and long"), "%s", all);
+    free(all);
+    json_decref(findings);
+}
+
 Test(page_browser, words_that_run_or_become_an_element_are_a_harm)
 {
     browser = browser_open();

@@ -22,6 +22,9 @@ json_t *page_checks(struct browser *b, const char *path, const struct browser_vi
 /* None of that, on a desk and on a phone, light and dark; leaves it open on a desk, in light. */
 void page_expect_sound(struct browser *b, const char *path);
 
+/* The same of an SVG file, which has a size of its own: on a desk, light and dark. */
+void page_expect_sound_picture(struct browser *b, const char *path);
+
 /* Writing that tries to be markup, in ways that have worked elsewhere: a page where it succeeds is called "hit". */
 extern const char page_hostile[];
 
