@@ -262,7 +262,8 @@ static enum status run(struct options *options, void *settings, struct error *er
 
 const struct command cmd_bench = {
     .name = "bench",
-    .summary = "measures speed and memory on this machine, and its share of the peak",
+    .group = COMMAND_TEST,
+    .summary = "measures speed and memory, and the share of this machine's peak",
     .operands = "",
     .min_operands = 0,
     .max_operands = 0,

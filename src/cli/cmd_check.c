@@ -178,6 +178,7 @@ static enum status run(struct options *options, void *settings, struct error *er
 
 const struct command cmd_check = {
     .name = "check",
+    .group = COMMAND_TEST,
     .summary = "looks for positions that see their own future",
     .operands = "[RUN [TEXT ...]]",
     .min_operands = 0,

@@ -173,6 +173,7 @@ static enum status run(struct options *options, void *settings, struct error *er
 
 const struct command cmd_corpus = {
     .name = "corpus",
+    .group = COMMAND_LEARN,
     .summary = "writes a synthetic text whose true entropy is known",
     .operands = "",
     .about = "Writes short stories about banks of rivers and banks with money, where the sense of a word hangs on "

@@ -149,6 +149,7 @@ static enum status run(struct options *options, void *settings, struct error *er
 
 const struct command cmd_doctor = {
     .name = "doctor",
+    .group = COMMAND_TEST,
     .summary = "examines a text and a model before training, as an expert would",
     .operands = "TEXT ...",
     .min_operands = 1,

@@ -289,6 +289,7 @@ static enum status run(struct options *options, void *settings, struct error *er
 
 const struct command cmd_eval = {
     .name = "eval",
+    .group = COMMAND_MAKE,
     .summary = "measures the exact loss of a saved model over a text",
     .operands = "RUN [TEXT ...]",
     .min_operands = 1,

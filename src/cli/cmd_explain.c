@@ -66,6 +66,7 @@ static enum status run(struct options *options, void *settings, struct error *er
 
 const struct command cmd_explain = {
     .name = "explain",
+    .group = COMMAND_LEARN,
     .summary = "works through attention over three words, every number of it",
     .operands = "[FILE]",
     .max_operands = 1,

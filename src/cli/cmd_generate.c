@@ -424,6 +424,7 @@ static enum status run(struct options *options, void *settings, struct error *er
 
 const struct command cmd_generate = {
     .name = "generate",
+    .group = COMMAND_MAKE,
     .summary = "writes text with a saved model",
     .operands = "RUN",
     .min_operands = 1,

@@ -117,6 +117,7 @@ static enum status run(struct options *options, void *settings, struct error *er
 
 const struct command cmd_import = {
     .name = "import",
+    .group = COMMAND_MAKE,
     .summary = "takes over a GPT-2-shaped model of another program",
     .operands = "DIR",
     .min_operands = 1,

@@ -225,6 +225,7 @@ static enum status run(struct options *options, void *settings, struct error *er
 
 const struct command cmd_info = {
     .name = "info",
+    .group = COMMAND_MAKE,
     .summary = "says what a run or checkpoint is",
     .operands = "RUN",
     .min_operands = 1,

@@ -287,7 +287,8 @@ static enum status run(struct options *options, void *settings, struct error *er
 
 const struct command cmd_inspect = {
     .name = "inspect",
-    .summary = "shows what a model's attention heads look at, what kind they are and whether they matter",
+    .group = COMMAND_LOOK,
+    .summary = "shows what each attention head looks at, and whether it matters",
     .operands = "RUN",
     .min_operands = 1,
     .max_operands = 1,

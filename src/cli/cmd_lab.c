@@ -288,8 +288,8 @@ static enum status run(struct options *options, void *settings, struct error *er
 
 const struct command cmd_lab = {
     .name = "lab",
-    .summary = "runs an experiment: how reliable the leak detectors are, what attention costs, what its scale and "
-               "its heads are for",
+    .group = COMMAND_LEARN,
+    .summary = "runs an experiment: detectors, cost, scaling or heads",
     .operands = "detectors|cost|scaling|heads",
     .min_operands = 1,
     .max_operands = 1,

@@ -271,6 +271,7 @@ static const struct command_example examples[] = {
 
 const struct command cmd_train = {
     .name = "train",
+    .group = COMMAND_MAKE,
     .summary = "trains a model on a text",
     .operands = "[TEXT ...]",
     .max_operands = SIZE_MAX,

@@ -327,6 +327,7 @@ static enum status run(struct options *options, void *settings, struct error *er
 
 const struct command cmd_trap = {
     .name = "trap",
+    .group = COMMAND_LEARN,
     .summary = "trains the same model with its mask right and wrong, side by side",
     .operands = "TEXT ...",
     .min_operands = 1,

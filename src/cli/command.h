@@ -15,9 +15,13 @@ struct command_example {
     const char *purpose, *line;
 };
 
+/* Under which heading of `nopeek help` a command stands; none is 0, so that a forgotten one is noticed. */
+enum command_group { COMMAND_MAKE = 1, COMMAND_LOOK, COMMAND_TEST, COMMAND_LEARN };
+
 struct command {
     const char *name;
-    const char *summary;               /* what it does, in a few words: the line of `nopeek help` */
+    enum command_group group;
+    const char *summary;               /* what it does: the line of `nopeek help`, at most HELP_SUMMARY columns */
     const char *operands;              /* "RUN [TEXT ...]"; "" for none */
     size_t min_operands, max_operands; /* SIZE_MAX: as many as one likes */
     const char *about;                 /* paragraphs, separated by an empty line */

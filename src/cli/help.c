@@ -117,42 +117,112 @@ static void put_option(FILE *out, const struct option_spec *spec)
     put_row(out, left, spec->help, remarks);
 }
 
-void help_command(FILE *out, const struct command *c)
+static void heading(const struct terminal *out, const char *text)
 {
-    fprintf(out, "Usage: nopeek %s [options]%s%s\n\n", c->name, c->operands[0] ? " " : "", c->operands);
-    put_paragraphs(out, c->about);
-    bool headed = false;
-    for (const struct option_spec *spec = c->options; !option_is_end(spec); spec++) {
-        if (spec->section || !headed)
-            fprintf(out, "\n%s:\n", spec->section ? spec->section : "Options");
-        headed = true;
-        if (spec->name)
-            put_option(out, spec);
-    }
-    fputs("\nEvery command:\n", out);
-    put_row(out, "      --config FILE", "read options from a JSON object of names and values; the command line wins",
-            "");
-    put_row(out, "  -h, --help", "show this page", "");
-    put_row(out, "      --version", "show the version", "");
-    if (c->examples && c->examples[0].line) {
-        fputs("\nExamples:\n", out);
-        for (const struct command_example *e = c->examples; e->line; e++) {
-            struct page p = {.out = out, .indent = 2};
-            put_text(&p, e->purpose);
-            fputs(":\n", out);
-            fprintf(out, "      nopeek %s\n", e->line);
-        }
+    fprintf(out->stream, "\n%s%s:%s\n", terminal_style(out, TERMINAL_BOLD), text, terminal_style(out, TERMINAL_PLAIN));
+}
+
+static void put_examples(const struct terminal *out, const struct command_example *examples)
+{
+    heading(out, "Examples");
+    for (const struct command_example *e = examples; e->line; e++) {
+        struct page p = {.out = out->stream, .indent = 2};
+        put_text(&p, e->purpose);
+        fprintf(out->stream, ":\n      nopeek %s\n", e->line);
     }
 }
 
-void help_overview(FILE *out, const struct command *const *list)
+void help_command(const struct terminal *out, const struct command *c)
 {
-    fputs("Usage: nopeek COMMAND [options] ...\n\n", out);
-    put_paragraphs(out, HELP_PROGRAM);
-    fputs("\nCommands:\n", out);
-    for (size_t i = 0; list[i]; i++)
-        fprintf(out, "  %-10s %s\n", list[i]->name, list[i]->summary);
-    fputs("\n`nopeek help COMMAND` or `nopeek COMMAND --help` shows the options of a command.\n"
+    FILE *f = out->stream;
+    fprintf(f, "Usage: nopeek %s [options]%s%s\n\n", c->name, c->operands[0] ? " " : "", c->operands);
+    put_paragraphs(f, c->about);
+    bool headed = false;
+    for (const struct option_spec *spec = c->options; !option_is_end(spec); spec++) {
+        if (spec->section || !headed)
+            heading(out, spec->section ? spec->section : "Options");
+        headed = true;
+        if (spec->name)
+            put_option(f, spec);
+    }
+    heading(out, "Every command");
+    put_row(f, "      --config FILE", "read options from a JSON object of names and values; the command line wins", "");
+    put_row(f, "  -h, --help", "show this page", "");
+    put_row(f, "      --version", "show the version", "");
+    if (c->examples && c->examples[0].line)
+        put_examples(out, c->examples);
+}
+
+/* ---- the front page ---- */
+
+const struct command_example help_first_steps[] = {
+    {"writes a text to learn from, if you have none", "corpus -o book.txt"},
+    {"learns from it, in minutes", "train book.txt -o book"},
+    {"writes what it has learnt to write", "generate book"},
+    {"shows what its attention looks at", "inspect book"},
+    {"works attention through by hand, at once", "explain"},
+    {NULL, NULL},
+};
+
+static void put_first_steps(const struct terminal *out)
+{
+    heading(out, "Start here");
+    for (const struct command_example *e = help_first_steps; e->line; e++)
+        fprintf(out->stream, "  nopeek %-24s %s\n", e->line, e->purpose);
+}
+
+static void put_group(const struct terminal *out, const struct command *const *list, enum command_group group,
+                      const char *title)
+{
+    bool headed = false;
+    for (size_t i = 0; list[i]; i++) {
+        if (list[i]->group != group)
+            continue;
+        if (!headed)
+            heading(out, title);
+        headed = true;
+        fprintf(out->stream, "  %-9s %s\n", list[i]->name, list[i]->summary);
+    }
+}
+
+static void put_usage(const struct terminal *out)
+{
+    fputs("Usage: nopeek COMMAND [options] ...\n\n", out->stream);
+    put_paragraphs(out->stream, HELP_PROGRAM);
+}
+
+void help_overview(const struct terminal *out, const struct command *const *list)
+{
+    static const struct {
+        enum command_group group;
+        const char *title;
+    } groups[] = {
+        {COMMAND_MAKE, "Make a model, and use it"},
+        {COMMAND_LOOK, "Look inside"},
+        {COMMAND_TEST, "Put it to the test"},
+        {COMMAND_LEARN, "Learn how it works"},
+    };
+    put_usage(out);
+    put_first_steps(out);
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
+        put_group(out, list, groups[i].group, groups[i].title);
+    fputs("\n`nopeek help COMMAND` shows what a command does, its options and examples.\n"
           "Exit status: 0 done, 1 failed, 2 wrong usage, 3 leak found, 130 interrupted.\n",
-          out);
+          out->stream);
+}
+
+void help_brief(const struct terminal *out)
+{
+    put_usage(out);
+    put_first_steps(out);
+    fputs("\n`nopeek help` lists all commands.\n", out->stream);
+}
+
+void help_help(const struct terminal *out)
+{
+    fputs("Usage: nopeek help [COMMAND | --man | --completion bash|zsh]\n\n", out->stream);
+    put_paragraphs(
+        out->stream,
+        "Shows the commands, or the page of one command; --man writes all pages as a man page, --completion a "
+        "script from which the shell completes command lines (make install puts both in their places).");
 }

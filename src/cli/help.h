@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "cli/command.h"
+#include "cli/terminal.h"
 
 #define HELP_PROGRAM                                                                                                   \
     "Trains a small transformer on a text of yours, shows what its attention heads do, proves that it does not peek "  \
@@ -18,10 +19,22 @@ void help_name(char out[HELP_NAME_SIZE], const struct option_spec *spec);
 #define HELP_REMARKS_SIZE (3 * OPTION_WORDS_SIZE + 16)
 void help_remarks(char out[HELP_REMARKS_SIZE], const struct option_spec *spec);
 
-/* What the program is, and its commands. */
-void help_overview(FILE *out, const struct command *const *list);
+/* Columns that a command's summary may take in the list of commands. */
+#define HELP_SUMMARY 68
+
+/* What to type first; then {NULL, NULL}. */
+extern const struct command_example help_first_steps[];
+
+/* What the program is, what to type first, and its commands by group. Headings are bold where `out` has colour. */
+void help_overview(const struct terminal *out, const struct command *const *list);
+
+/* The same without the commands: for who typed nothing yet. */
+void help_brief(const struct terminal *out);
 
 /* The page of one command. */
-void help_command(FILE *out, const struct command *c);
+void help_command(const struct terminal *out, const struct command *c);
+
+/* The page of `nopeek help` itself. */
+void help_help(const struct terminal *out);
 
 #endif

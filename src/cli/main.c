@@ -13,6 +13,7 @@
 #include "cli/compute.h"
 #include "cli/help.h"
 #include "cli/manual.h"
+#include "cli/terminal.h"
 #include "cli/version.h"
 #include "kernels/gemm.h"
 
@@ -44,9 +45,17 @@ static int finish(int exit_status)
     return fclose(stdout) == 0 ? 0 : failed(fail(&err, STATUS_WRITE, "standard output: %s", strerror(errno)), &err);
 }
 
+static struct terminal terminal_of(FILE *stream)
+{
+    struct terminal t;
+    terminal_open(&t, stream);
+    return t;
+}
+
 static int run(const struct command *c, int argc, char **argv)
 {
     struct error err = {{0}};
+    const struct terminal out = terminal_of(stdout);
     void *settings = calloc(1, c->settings_size ? c->settings_size : 1);
     if (!settings)
         return failed(fail(&err, STATUS_MEMORY, "out of memory"), &err);
@@ -55,7 +64,7 @@ static int run(const struct command *c, int argc, char **argv)
     if (s != STATUS_OK) {
         fail_within(&err, s, "%s", c->name);
     } else if (options.help) {
-        help_command(stdout, c);
+        help_command(&out, c);
     } else if (options.version) {
         puts("nopeek " NOPEEK_VERSION);
     } else {
@@ -94,12 +103,11 @@ static const struct command *find(const char *name, int *status)
 static int help(int argc, char **argv)
 {
     int status = 0;
+    const struct terminal out = terminal_of(stdout);
     if (argc < 3) {
-        help_overview(stdout, command_list);
-    } else if (strcmp(argv[2], "help") == 0) {
-        puts("Usage: nopeek help [COMMAND | --man | --completion bash|zsh]\n\n"
-             "Shows the commands, or the page of one command; --man writes all pages as a man page, --completion a\n"
-             "script from which the shell completes command lines (make install puts both in their places).");
+        help_overview(&out, command_list);
+    } else if (strcmp(argv[2], "help") == 0 || strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0) {
+        help_help(&out);
     } else if (strcmp(argv[2], "--man") == 0) {
         manual_write(stdout, command_list);
     } else if (strcmp(argv[2], "--completion") == 0) {
@@ -111,7 +119,7 @@ static int help(int argc, char **argv)
     } else {
         const struct command *c = find(argv[2], &status);
         if (c)
-            help_command(stdout, c);
+            help_command(&out, c);
     }
     return status;
 }
@@ -125,7 +133,8 @@ static int nopeek(int argc, char **argv)
     /* Likewise a file that grows past the limit set for it (ulimit -f). */
     signal(SIGXFSZ, SIG_IGN);
     if (argc < 2) {
-        help_overview(stderr, command_list);
+        const struct terminal err = terminal_of(stderr);
+        help_brief(&err);
         return 2;
     }
     const char *name = argv[1];

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/help.h"
+
 Test(command, every_table_is_complete_and_without_doubles)
 {
     for (size_t c = 0; command_list[c]; c++) {
@@ -13,6 +15,8 @@ Test(command, every_table_is_complete_and_without_doubles)
         cr_assert(command->summary[0] && command->about[0] && command->run && command->examples[0].line, "%s",
                   command->name);
         cr_assert_eq(command_find(command->name), command);
+        cr_assert(command->group >= COMMAND_MAKE && command->group <= COMMAND_LEARN, "%s has no group", command->name);
+        cr_assert_leq(strlen(command->summary), HELP_SUMMARY, "%s: %s", command->name, command->summary);
         for (const struct option_spec *a = command->options; !option_is_end(a); a++) {
             if (!a->name)
                 continue;
@@ -49,33 +53,46 @@ Test(command, defaults_of_every_command_parse_and_stay_inside_its_settings)
     }
 }
 
-/* What an example says must be understood by the command that it belongs to. */
+/* A line after "nopeek " must be understood by the command that it begins with, which is returned. */
+static const struct command *assert_parses(const char *example)
+{
+    char line[256], *argv[32];
+    int argc = 0;
+    cr_assert_lt(snprintf(line, sizeof line, "%s", example), (int)sizeof line);
+    for (char *at = line; *at != '\0'; at += strspn(at, " ")) {
+        argv[argc++] = at;
+        for (int quoted = 0; *at != '\0' && (quoted || *at != ' '); at++)
+            quoted ^= *at == '\'';
+        if (*at != '\0')
+            *at++ = '\0';
+    }
+    argv[argc] = NULL;
+    const struct command *command = command_find(argv[0]);
+    cr_assert(command, "%s", example);
+    struct options o;
+    struct error err = {{0}};
+    void *settings = calloc(1, command->settings_size);
+    enum status s = options_parse(&o, argv[0], command->options, settings, argc, argv, &err);
+    if (s == STATUS_OK)
+        s = command_check_operands(command, &o, &err);
+    cr_assert_eq(s, STATUS_OK, "%s: %s", example, err.message);
+    options_free(&o);
+    free(settings);
+    return command;
+}
+
 Test(command, examples_are_commands_that_parse)
 {
     for (size_t c = 0; command_list[c]; c++)
-        for (const struct command_example *e = command_list[c]->examples; e->line; e++) {
-            char line[256], *argv[32];
-            int argc = 0;
-            cr_assert_lt(snprintf(line, sizeof line, "%s", e->line), (int)sizeof line);
-            for (char *at = line; *at != '\0'; at += strspn(at, " ")) {
-                argv[argc++] = at;
-                for (int quoted = 0; *at != '\0' && (quoted || *at != ' '); at++)
-                    quoted ^= *at == '\'';
-                if (*at != '\0')
-                    *at++ = '\0';
-            }
-            argv[argc] = NULL;
-            cr_assert_str_eq(argv[0], command_list[c]->name, "%s", e->line);
-            struct options o;
-            struct error err = {{0}};
-            void *settings = calloc(1, command_list[c]->settings_size);
-            enum status s = options_parse(&o, argv[0], command_list[c]->options, settings, argc, argv, &err);
-            if (s == STATUS_OK)
-                s = command_check_operands(command_list[c], &o, &err);
-            cr_assert_eq(s, STATUS_OK, "%s: %s", e->line, err.message);
-            options_free(&o);
-            free(settings);
-        }
+        for (const struct command_example *e = command_list[c]->examples; e->line; e++)
+            cr_assert_eq(assert_parses(e->line), command_list[c], "%s", e->line);
+}
+
+Test(command, what_to_type_first_parses)
+{
+    cr_assert(help_first_steps[0].line);
+    for (const struct command_example *e = help_first_steps; e->line; e++)
+        assert_parses(e->line);
 }
 
 Test(command, exit_statuses_are_the_documented_ones)

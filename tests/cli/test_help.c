@@ -34,6 +34,7 @@ static const struct command_example examples[] = {{"Make it small", "thing --n-l
 
 static const struct command thing = {
     .name = "thing",
+    .group = COMMAND_LOOK,
     .summary = "does things",
     .operands = "TEXT ...",
     .about = "First paragraph, which is long enough that it has to be wrapped at the eightieth column or before "
@@ -42,16 +43,19 @@ static const struct command thing = {
     .examples = examples,
 };
 
-static char *page_of(const struct command *c, const struct command *const *list)
+/* The page of a command, of a list of them, or the brief one. */
+static char *page_of(const struct command *c, const struct command *const *list, bool colour)
 {
     char *text = NULL;
     size_t size = 0;
-    FILE *f = open_memstream(&text, &size);
+    const struct terminal out = {.stream = open_memstream(&text, &size), .colour = colour};
     if (c)
-        help_command(f, c);
+        help_command(&out, c);
+    else if (list)
+        help_overview(&out, list);
     else
-        help_overview(f, list);
-    fclose(f);
+        help_brief(&out);
+    fclose(out.stream);
     return text;
 }
 
@@ -67,7 +71,7 @@ static void assert_fits(const char *page)
 
 Test(help, a_page_has_usage_sections_ranges_defaults_and_examples_in_80_columns)
 {
-    char *page = page_of(&thing, NULL);
+    char *page = page_of(&thing, NULL, false);
     const char *const parts[] = {"Usage: nopeek thing [options] TEXT ...\n",
                                  "\n\nSecond one.\n",
                                  "\nSizes:\n",
@@ -87,14 +91,38 @@ Test(help, a_page_has_usage_sections_ranges_defaults_and_examples_in_80_columns)
     free(page);
 }
 
-Test(help, the_overview_lists_each_command_with_its_summary)
+Test(help, the_overview_lists_each_command_with_its_summary_under_its_group)
 {
-    const struct command other = {.name = "other", .summary = "does more"};
-    const struct command *const list[] = {&thing, &other, NULL};
-    char *page = page_of(NULL, list);
-    cr_assert(strstr(page, "  thing      does things\n"));
-    cr_assert(strstr(page, "  other      does more\n"));
+    const struct command other = {.name = "other", .group = COMMAND_LEARN, .summary = "does more"},
+                         third = {.name = "third", .group = COMMAND_LOOK, .summary = "does it again"};
+    const struct command *const list[] = {&other, &thing, &third, NULL};
+    char *page = page_of(NULL, list, false);
+    cr_assert(strstr(page, "\nLook inside:\n  thing     does things\n  third     does it again\n\n"), "%s", page);
+    cr_assert(strstr(page, "\nLearn how it works:\n  other     does more\n\n"), "%s", page);
+    cr_assert_null(strstr(page, "Make a model"), "a heading with nothing below it:\n%s", page);
     cr_assert(strstr(page, "Exit status"));
     assert_fits(page);
     free(page);
+}
+
+Test(help, the_program_s_own_overview_fits_and_begins_with_what_to_type_first)
+{
+    char *page = page_of(NULL, command_list, false), *brief = page_of(NULL, NULL, false);
+    assert_fits(page);
+    assert_fits(brief);
+    const char *first = strstr(page, "\nStart here:\n  nopeek ");
+    cr_assert(first && first < strstr(page, "\nMake a model"), "%s", page);
+    cr_assert(strstr(brief, "\nStart here:\n  nopeek "), "%s", brief);
+    cr_assert_null(strstr(brief, "\nMake a model"), "%s", brief);
+    free(page);
+    free(brief);
+}
+
+Test(help, headings_are_bold_where_there_is_colour_only)
+{
+    char *plain = page_of(&thing, NULL, false), *bold = page_of(&thing, NULL, true);
+    cr_assert_null(strchr(plain, '\033'));
+    cr_assert(strstr(bold, "\n\033[1mSizes:\033[0m\n"), "%s", bold);
+    free(plain);
+    free(bold);
 }

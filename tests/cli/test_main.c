@@ -19,6 +19,7 @@ Test(main, no_arguments_is_wrong_usage_and_help_is_not)
     cr_assert_eq(p.status, 2);
     cr_assert_eq(p.out_size, 0);
     cr_assert(strstr(p.err, "Usage: nopeek COMMAND"));
+    cr_assert(strstr(p.err, "`nopeek help` lists all commands.\n"));
     program_free(&p);
     const char *const ways[] = {"help", "--help", "-h"};
     for (size_t i = 0; i < 3; i++) {
@@ -65,7 +66,9 @@ Test(main, wrong_usage_is_one_line_on_stderr_and_status_2)
     } cases[] = {
         {{"gnerate"}, "did you mean generate?"},
         {{"zzzzzz"}, "nopeek help lists them"},
+        {{"hlp"}, "did you mean help?"},
         {{"help", "evla"}, "did you mean eval?"},
+        {{"help", "zzzzzz"}, "nopeek help lists them"},
         {{"--verbose"}, "expected a command first"},
         {{"generate"}, "expected RUN, found nothing"},
         {{"generate", "a", "b"}, "found \"b\""},
