@@ -26,9 +26,12 @@ static void occupy_standard_streams(void)
             (void)open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
 }
 
+/* One line; on a screen that is too narrow for it, broken between words. */
 static int failed(enum status status, const struct error *err)
 {
-    fprintf(stderr, "nopeek: %s\n", err->message);
+    struct terminal t;
+    terminal_open(&t, stderr);
+    terminal_entry(&t, "nopeek: ", "%s", err->message);
     return command_exit(status);
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/number.h"
+#include "text/utf8.h"
 
 #define LIVE_SECONDS 0.1
 #define PIPE_SECONDS 10.0
@@ -34,6 +35,13 @@ static bool promises_256(const char *term, const char *colorterm)
            strstr(term, "truecolor");
 }
 
+/* Almost every terminal breaks a long line anew when its window becomes narrower. xterm and screen cut it: there, going
+ * up would wipe lines that were to stay. tmux breaks it, whatever it runs in. */
+static bool reflows(void)
+{
+    return getenv("TMUX") || !(getenv("XTERM_VERSION") || getenv("STY"));
+}
+
 void terminal_open(struct terminal *t, FILE *stream)
 {
     const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
@@ -44,22 +52,29 @@ void terminal_open(struct terminal *t, FILE *stream)
     t->colour = t->live && !(no_color && no_color[0] != '\0');
     t->many = t->colour && promises_256(term, getenv("COLORTERM"));
     t->width = width_of(fd);
+    t->reflows = reflows();
 }
 
-size_t terminal_fit(const char *text, size_t columns)
+/* Wipes the progress line. In a window that has become narrower since, it may fill several rows by now, and the cursor
+ * stands in the last of them. */
+static void wipe(struct terminal *t)
 {
-    size_t n = 0, used = 0;
-    for (; text[n] != '\0'; n++)
-        if (((unsigned char)text[n] & 0xC0u) != 0x80u && used++ == columns)
-            break;
-    return n;
+    if (t->live)
+        t->width = width_of(fileno(t->stream));
+    if (!t->drawn)
+        return;
+    const size_t rows = t->reflows && t->columns > 0 ? (t->columns - 1) / t->width : 0;
+    if (rows > 0)
+        fprintf(t->stream, "\033[%zuA\r\033[J", rows);
+    t->drawn = false;
 }
 
 void terminal_clear(struct terminal *t)
 {
-    if (t->drawn)
+    const bool drawn = t->drawn;
+    wipe(t);
+    if (drawn)
         fputs("\r\033[K", t->stream);
-    t->drawn = false;
     fflush(t->stream);
 }
 
@@ -73,9 +88,10 @@ void terminal_progress(struct terminal *t, double now, bool force, const char *f
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
     if (t->live) {
+        wipe(t);
         /* The last column stays free: some terminals wrap as soon as it is written. */
-        const int n = (int)terminal_fit(line, t->width - 1);
-        fprintf(t->stream, "\r%.*s\033[K", n, line);
+        const size_t n = utf8_fit(&t->columns, line, t->width - 1);
+        fprintf(t->stream, "\r%.*s\033[K", (int)n, line);
         t->drawn = true;
     } else {
         fprintf(t->stream, "%s\n", line);
@@ -104,13 +120,16 @@ void terminal_entry(struct terminal *t, const char *label, const char *format, .
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     terminal_clear(t);
-    const size_t indent = strlen(label);
+    const size_t indent = utf8_columns(label);
     fputs(label, t->stream);
     size_t column = indent;
-    for (const char *word = text; *word != '\0';) {
+    for (char *word = text; *word != '\0';) {
         const size_t n = strcspn(word, " ");
+        const char after = word[n];
+        word[n] = '\0';
+        const size_t columns = utf8_columns(word);
         const bool first = column == indent;
-        if (t->screen && !first && column + 1 + n > t->width) {
+        if (t->screen && !first && column + 1 + columns > t->width) {
             fprintf(t->stream, "\n%*s", (int)indent, "");
             column = indent;
         } else if (!first) {
@@ -118,8 +137,8 @@ void terminal_entry(struct terminal *t, const char *label, const char *format, .
             column++;
         }
         fwrite(word, 1, n, t->stream);
-        column += n;
-        word += n + (word[n] == ' ');
+        column += columns;
+        word += n + (after != '\0');
     }
     fputc('\n', t->stream);
     fflush(t->stream);

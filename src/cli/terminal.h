@@ -1,5 +1,5 @@
 /* Where output goes: a person's terminal or a pipe. The only reader of the environment (NO_COLOR, TERM, COLORTERM,
- * COLUMNS). nopeek never calls setlocale, so numbers are printed and read in the C locale. */
+ * COLUMNS, and which terminal it is). nopeek never calls setlocale, so numbers are printed and read in the C locale. */
 #ifndef CLI_TERMINAL_H
 #define CLI_TERMINAL_H
 
@@ -16,7 +16,9 @@ struct terminal {
     size_t width; /* columns; 80 when unknown */
 
     /* The progress line. */
-    bool drawn; /* it stands on the screen */
+    bool drawn;     /* it stands on the screen */
+    bool reflows;   /* it is broken into rows when the window becomes narrower than it is */
+    size_t columns; /* that it took when it was drawn */
     bool shown_once;
     double shown_at; /* seconds, when it was last written */
 };
@@ -24,8 +26,8 @@ struct terminal {
 void terminal_open(struct terminal *t, FILE *stream);
 
 /* A line of progress at time `now` (clock_seconds). On a live terminal it replaces the last one, at most ten times a
- * second, cut to the width; elsewhere it is a plain line, the first at once, then one every ten seconds. `force` skips
- * the wait. Nothing is written in between. */
+ * second, cut to the width that the window has then; elsewhere it is a plain line, the first at once, then one every
+ * ten seconds. `force` skips the wait. Nothing is written in between. */
 void terminal_progress(struct terminal *t, double now, bool force, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
@@ -44,9 +46,5 @@ enum terminal_style { TERMINAL_PLAIN, TERMINAL_BOLD, TERMINAL_RED };
 
 /* The escape sequence that begins a style (TERMINAL_PLAIN ends all), or "" without colour. */
 const char *terminal_style(const struct terminal *t, enum terminal_style style);
-
-/* Bytes of the longest beginning of `text` that fills at most `columns` columns, one a code point; never cuts a UTF-8
- * character. */
-size_t terminal_fit(const char *text, size_t columns);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "cli/human.h"
 #include "cli/interrupt.h"
+#include "text/utf8.h"
 
 #define INDENT 9
 
@@ -27,10 +28,8 @@ static size_t column_width(const struct trap_view *v)
 static void print_pair(const struct trap_view *v, const char *label, const char *left, const char *right, bool alarm)
 {
     const size_t width = column_width(v);
-    const size_t n = terminal_fit(left, width - 1), m = terminal_fit(right, width);
-    size_t columns = 0;
-    for (size_t i = 0; i < n; i++)
-        columns += ((unsigned char)left[i] & 0xC0u) != 0x80u;
+    size_t columns, rest;
+    const size_t n = utf8_fit(&columns, left, width - 1), m = utf8_fit(&rest, right, width);
     printf("%-*s%.*s%*s%s%.*s%s\n", INDENT, label, (int)n, left, (int)(width - columns), "",
            alarm ? terminal_style(&v->out, TERMINAL_RED) : "", (int)m, right,
            alarm ? terminal_style(&v->out, TERMINAL_PLAIN) : "");
@@ -73,23 +72,37 @@ static void digits(char out[LINE], const double *values, const struct config *c)
     out[n] = '\0';
 }
 
-/* Copies a sample from `at` on, at most `columns` columns of it, and returns where it stopped. A line feed is a sign,
+/* What stands for the character at `at` in a sample, terminated, and in *length its bytes there. A line feed is a sign,
  * so that a text of nothing else is seen; what would move the cursor is a question mark. */
+static void sample_character(char out[8], size_t *length, const char *at, const char *end)
+{
+    const unsigned char c = (unsigned char)*at;
+    const bool c1 = c == 0xc2 && at + 1 < end && (unsigned char)at[1] < 0xa0;
+    *length = 1;
+    while (*length < 4 && at + *length < end && ((unsigned char)at[*length] & 0xC0u) == 0x80u)
+        ++*length;
+    if (c == '\n')
+        snprintf(out, 8, "\u21b5");
+    else if (c < 0x20 || c == 0x7f || c1)
+        snprintf(out, 8, "?");
+    else
+        snprintf(out, 8, "%.*s", (int)*length, at);
+}
+
+/* Copies a sample from `at` on, at most `columns` columns of it, and returns where it stopped. */
 static const char *sample_row(char out[ROW], const char *at, const char *end, size_t columns)
 {
     size_t n = 0;
-    while (at < end && columns-- > 0 && n + 8 < ROW) {
-        const unsigned char c = (unsigned char)*at;
-        const bool c1 = c == 0xc2 && at + 1 < end && (unsigned char)at[1] < 0xa0;
-        size_t length = 1;
-        while (at + length < end && ((unsigned char)at[length] & 0xC0u) == 0x80u)
-            length++;
-        const char *shown = c == '\n' ? "\u21b5" : c < 0x20 || c == 0x7f || c1 ? "?" : NULL;
-        memcpy(out + n, shown ? shown : at, shown ? strlen(shown) : length);
-        n += shown ? strlen(shown) : length;
-        at += length;
+    out[0] = '\0';
+    for (size_t length; at < end && n + 8 < ROW; at += length) {
+        char shown[8];
+        sample_character(shown, &length, at, end);
+        const size_t more = utf8_columns(shown);
+        if (more > columns)
+            break;
+        columns -= more;
+        n += (size_t)snprintf(out + n, ROW - n, "%s", shown);
     }
-    out[n] = '\0';
     return at;
 }
 

@@ -188,16 +188,27 @@ void utf8_describe(uint32_t code, char out[UTF8_DESCRIPTION_SIZE])
         snprintf(out, UTF8_DESCRIPTION_SIZE, "'%s' (U+%04X)", label, (unsigned)code);
 }
 
-size_t utf8_columns(const char *text)
+size_t utf8_fit(size_t *used, const char *text, size_t columns)
 {
-    const uint8_t *at = (const uint8_t *)text, *end = at + strlen(text);
-    size_t columns = 0;
+    const uint8_t *const start = (const uint8_t *)text, *at = start, *const end = start + strlen(text);
+    size_t have = 0;
     while (at < end) {
         uint32_t code;
         const size_t n = utf8_decode(&code, at, (size_t)(end - at));
-        columns += n ? (size_t)utf8proc_charwidth((utf8proc_int32_t)code) : 0;
+        const size_t more = n ? (size_t)utf8proc_charwidth((utf8proc_int32_t)code) : 0;
+        if (more > columns - have)
+            break;
+        have += more;
         at += n ? n : 1;
     }
+    *used = have;
+    return (size_t)(at - start);
+}
+
+size_t utf8_columns(const char *text)
+{
+    size_t columns;
+    (void)utf8_fit(&columns, text, SIZE_MAX);
     return columns;
 }
 

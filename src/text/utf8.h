@@ -52,6 +52,10 @@ void utf8_describe(uint32_t code, char out[UTF8_DESCRIPTION_SIZE]);
  * what is no UTF-8. */
 size_t utf8_columns(const char *text);
 
+/* Bytes of the longest beginning of a terminated text that takes at most `columns` terminal columns, and in *used how
+ * many it takes: one less than `columns` where a wide character does not fit. Never cuts a character. */
+size_t utf8_fit(size_t *used, const char *text, size_t columns);
+
 /* A letter, mark or number: what words are made of. */
 bool utf8_in_word(uint32_t code);
 

@@ -118,6 +118,17 @@ Test(terminal, an_entry_is_wrapped_between_words_on_a_screen_and_one_line_in_a_p
     fclose(f);
 }
 
+Test(terminal, an_entry_counts_columns_and_not_bytes)
+{
+    struct screen s;
+    struct terminal t;
+    set_environment("dumb", NULL);
+    screen_open(&s, 10);
+    terminal_open(&t, s.stream);
+    terminal_entry(&t, "", "\u00e9\u00e9 \u00b1\u00b1 \u00b1\u00b1\u00b1\u00b1 \u94f6\u884c\u94f6 ab");
+    screen_expect(&s, "\u00e9\u00e9 \u00b1\u00b1 \u00b1\u00b1\u00b1\u00b1\r\n\u94f6\u884c\u94f6 ab\r\n");
+}
+
 Test(terminal, a_pipe_is_not_live_and_takes_its_width_from_COLUMNS_within_reason)
 {
     set_environment("xterm", NULL);
@@ -174,12 +185,42 @@ Test(terminal, progress_is_plain_and_slow_in_a_pipe)
     cr_assert_str_eq(text, "at 0\nat 100\nat 200\n");
 }
 
-Test(terminal, fit_never_cuts_a_character)
+static void resize(struct screen *s, unsigned short columns)
 {
-    cr_assert_eq(terminal_fit("abc", 5), 3);
-    cr_assert_eq(terminal_fit("abc", 2), 2);
-    cr_assert_eq(terminal_fit("a\xc3\xa9z", 2), 3);
-    cr_assert_eq(terminal_fit("\xf0\x9f\x98\x80x", 1), 4);
-    cr_assert_eq(terminal_fit("abc", 0), 0);
-    cr_assert_eq(terminal_fit("", 3), 0);
+    const struct winsize size = {.ws_row = 24, .ws_col = columns};
+    cr_assert_eq(ioctl(fileno(s->stream), TIOCSWINSZ, &size), 0);
+}
+
+Test(terminal, progress_leaves_nothing_behind_when_the_window_changes)
+{
+    const struct {
+        const char *name, *tmux, *narrow, *clear;
+    } cases[] = {{NULL, NULL, "\033[2A\r\033[J\r01234567\033[K", "\033[1A\r\033[J\r\033[K"},
+                 {"XTerm(379)", NULL, "\r01234567\033[K", "\r\033[K"},
+                 {"XTerm(379)", "x", "\033[2A\r\033[J\r01234567\033[K", "\033[1A\r\033[J\r\033[K"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct screen s;
+        struct terminal t;
+        set_environment("xterm", NULL);
+        unsetenv("TMUX");
+        unsetenv("XTERM_VERSION");
+        unsetenv("STY");
+        if (cases[i].name)
+            setenv("XTERM_VERSION", cases[i].name, 1);
+        if (cases[i].tmux)
+            setenv("TMUX", cases[i].tmux, 1);
+        screen_open(&s, 20);
+        terminal_open(&t, s.stream);
+        terminal_progress(&t, 1, false, "0123456789abcdefghijklmn");
+        screen_expect(&s, "\r0123456789abcdefghi\033[K");
+        resize(&s, 9); /* 19 columns fill three rows */
+        terminal_progress(&t, 2, false, "0123456789abcdefghijklmn");
+        screen_expect(&s, cases[i].narrow);
+        resize(&s, 7); /* 8 columns fill two */
+        terminal_clear(&t);
+        screen_expect(&s, cases[i].clear);
+        resize(&s, 30);
+        terminal_progress(&t, 3, false, "0123456789abcdefghijklmn");
+        screen_expect(&s, "\r0123456789abcdefghijklmn\033[K");
+    }
 }

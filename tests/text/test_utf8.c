@@ -219,6 +219,27 @@ Test(utf8, columns_are_those_of_a_terminal)
     cr_assert_eq(utf8_columns("a\xFF"), 1, "what is no UTF-8 takes none");
 }
 
+Test(utf8, a_beginning_that_fits_never_cuts_a_character)
+{
+    const struct {
+        const char *text;
+        size_t columns, bytes, used;
+    } cases[] = {{"abc", 5, 3, 3},
+                 {"abc", 2, 2, 2},
+                 {"abc", 0, 0, 0},
+                 {"", 3, 0, 0},
+                 {"a\xC3\xA9z", 2, 3, 2},
+                 {"\xF0\x9F\x98\x80x", 1, 0, 0}, /* two columns */
+                 {"a\xF0\x9F\x98\x80x", 3, 5, 3},
+                 {"e\xCC\x81z", 1, 3, 1}, /* a mark belongs to what it stands on */
+                 {"\xFF\xC3", 1, 2, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t used = 99;
+        cr_assert_eq(utf8_fit(&used, cases[i].text, cases[i].columns), cases[i].bytes, "case %zu", i);
+        cr_assert_eq(used, cases[i].used, "case %zu", i);
+    }
+}
+
 Test(utf8, words_are_letters_marks_and_numbers)
 {
     static const uint32_t in[] = {'a', 'Z', '0', 0xE9, 0x416, 0x301, 0x4E2D, 0x661, 0x2167, 0xBD};
