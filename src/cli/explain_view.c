@@ -3,7 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "cli/terminal.h"
+#include "text/utf8.h"
+
+#define COLUMNS 80
 
 struct number {
     char text[32];
@@ -32,13 +34,9 @@ static struct number number(real x)
     return rounded(x, 2);
 }
 
-/* Columns that a word takes, one a code point. */
 static int columns(const char *word)
 {
-    int n = 0;
-    for (; *word != '\0'; word++)
-        n += ((unsigned char)*word & 0xC0u) != 0x80u;
-    return n;
+    return (int)utf8_columns(word);
 }
 
 static int widest(const char *const *word, size_t T)
@@ -100,20 +98,38 @@ static void put_rows(FILE *out, const char *title, const struct worked *w, const
 static void put_given(FILE *out, const struct worked *w, const char *const *word)
 {
     const struct worked_input *in = &w->in;
-    fputs("Attention, worked by hand. Given are words as rows of numbers, and three matrices\n"
-          "that training would learn.\n\n",
+    fputs("Attention, worked by hand. Given are words as rows of numbers, and three\n"
+          "matrices that training would learn.\n\n",
           out);
     put_rows(out, "x, a row for each word", w, word, in->x, in->C);
     fputc('\n', out);
     put_matrix(out, "W_Q", in->wq, in->C, in->d_k, 2);
     put_matrix(out, "W_K", in->wk, in->C, in->d_k, 2);
     put_matrix(out, "W_V", in->wv, in->C, in->d_v, 2);
-    fputs("\n1. Every word makes a query (what it looks for), a key (what it is found by) and a\n"
-          "   value (what it hands over): q = x W_Q, k = x W_K, v = x W_V\n\n",
+    fputs("\n1. Every word makes a query (what it looks for), a key (what it is found by)\n"
+          "   and a value (what it hands over): q = x W_Q, k = x W_K, v = x W_V\n\n",
           out);
     put_rows(out, "queries", w, word, w->q, in->d_k);
     put_rows(out, "keys", w, word, w->k, in->d_k);
     put_rows(out, "values", w, word, w->v, in->d_v);
+}
+
+/* "1*4 + 3*2", from column `left` on; what does not fit goes on below. */
+static void put_product(FILE *out, const real *q, const real *k, size_t n, int left)
+{
+    int column = left;
+    fputs("  ", out);
+    for (size_t c = 0; c < n; c++) {
+        const struct number a = number(q[c]), b = number(k[c]);
+        const int length = (int)(strlen(a.text) + strlen(b.text)) + 4; /* with the product's sign, and " +" */
+        if (c > 0 && column + length > COLUMNS) {
+            fprintf(out, " +\n%*s", left, "");
+            column = left;
+        } else if (c > 0) {
+            fputs(" + ", out);
+        }
+        column += fprintf(out, "%s*%s", a.text, b.text) + (c > 0 ? 3 : 0);
+    }
 }
 
 static void put_scores(FILE *out, const struct worked *w, const char *const *word)
@@ -122,15 +138,13 @@ static void put_scores(FILE *out, const struct worked *w, const char *const *wor
     const real *q = w->q + in->query * in->d_k, *scores = w->scores + in->query * in->T;
     const int width = widest(word, in->T);
     fprintf(out,
-            "\n2. What does \"%s\" look at? Its query times every key is a score, which is divided\n"
-            "   by sqrt(d_k) = sqrt(%zu) = %s: scores would grow with the width otherwise, and\n"
-            "   softmax would pick one word.\n\n",
+            "\n2. What does \"%s\" look at? Its query times every key is a score, which is\n"
+            "   divided by sqrt(d_k) = sqrt(%zu) = %s: scores would grow with the width\n"
+            "   otherwise, and softmax would pick one word.\n\n",
             word[in->query], in->d_k, number(1 / w->scale).text);
     for (size_t j = 0; j < in->T; j++) {
         put_word(out, word[j], width);
-        fputs("  ", out);
-        for (size_t c = 0; c < in->d_k; c++)
-            fprintf(out, "%s%s*%s", c ? " + " : "", number(q[c]).text, number(w->k[j * in->d_k + c]).text);
+        put_product(out, q, w->k + j * in->d_k, in->d_k, width + 4);
         fprintf(out, " = %s,", number(scores[j]).text);
         fprintf(out, " scaled %s\n", number(scores[j] * w->scale).text);
     }
@@ -176,9 +190,10 @@ static void put_backward(FILE *out, const struct worked *w, const struct worked_
     const struct worked_input *in = &w->in;
     const int width = widest(word, in->T);
     fprintf(out,
-            "\n   Backward. Let the loss be the sum of what \"%s\" knows now, so that its gradient\n"
-            "   there is 1 in each number. A weight gets the sum of its word's value; through the\n"
-            "   softmax, the scaled score gets weight * (that - its mean over the weights):\n\n",
+            "\n   Backward. Let the loss be the sum of what \"%s\" knows now, so that its\n"
+            "   gradient there is 1 in each number. A weight gets the sum of its word's\n"
+            "   value; through the softmax, the scaled score gets weight * (that - its mean\n"
+            "   over the weights):\n\n",
             word[in->query]);
     for (size_t j = 0; j < in->T; j++) {
         put_word(out, word[j], width);
@@ -222,11 +237,11 @@ void explain_view_print(FILE *out, const struct worked *w, const char *const *wo
     const char *query = word[w->in.query];
     put_given(out, w, word);
     put_scores(out, w, word);
-    fputs("\n3. softmax makes weights of them, which sum to 1. First with everything in sight:\n\n", out);
+    fputs("\n3. Softmax makes weights of them, which sum to 1. First, with all in sight:\n\n", out);
     put_rule(out, w, &w->full, word);
     fprintf(out,
-            "\n4. The same with the causal mask, as in a model that predicts what comes next:\n"
-            "   \"%s\" sees itself and what came before. Later words are left out.\n\n",
+            "\n4. The same with the causal mask, as in a model that predicts what comes\n"
+            "   next: \"%s\" sees itself and what came before. Later words are left out.\n\n",
             query);
     put_rule(out, w, &w->causal, word);
     fputs("\n   All weights under the mask, a row for each word that looks:\n\n", out);

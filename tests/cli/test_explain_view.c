@@ -46,13 +46,13 @@ Test(explain_view, shows_the_numbers_of_the_example)
     free(text);
 }
 
-Test(explain_view, fits_a_terminal_of_84_columns)
+Test(explain_view, fits_a_terminal_of_80_columns)
 {
     static const char *const words[] = {"The", "bank", "river"};
     for (size_t i = 0; i < 3; i++) {
         char *text = page_of(words[i]);
         for (const char *line = text; *line != '\0'; line += strcspn(line, "\n") + 1)
-            cr_assert_leq(strcspn(line, "\n"), 84u, "%.*s", (int)strcspn(line, "\n"), line);
+            cr_assert_leq(strcspn(line, "\n"), 80u, "%.*s", (int)strcspn(line, "\n"), line);
         free(text);
     }
 }
