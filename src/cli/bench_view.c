@@ -9,30 +9,12 @@
 #include "kernels/gemm.h"
 #include "kernels/gemm_bf16.h"
 
-/* OpenBLAS's name for itself without how it was built: "OpenBLAS 0.3.21 SkylakeX". */
-static void print_library(FILE *out, const char *config)
-{
-    const char *separator = "";
-    while (*config) {
-        const size_t length = strcspn(config, " "), skip = length + strspn(config + length, " ");
-        const bool build = strncmp(config, "NO_", 3) == 0 || strncmp(config, "USE_", 4) == 0 ||
-                           strncmp(config, "DYNAMIC_", 8) == 0 || memchr(config, '=', length);
-        if (!build && length > 0) {
-            fprintf(out, "%s%.*s", separator, (int)length, config);
-            separator = " ";
-        }
-        config += skip;
-    }
-}
-
 void bench_view_machine(FILE *out, struct team team)
 {
-    char name[MACHINE_NAME_SIZE];
+    char name[MACHINE_NAME_SIZE], library[COMPUTE_LIBRARY_SIZE];
     fprintf(out, "machine     %.50s, %d of %d core%s\n", machine_name(name), team.threads, team_cores(),
             team_cores() == 1 ? "" : "s");
-    fputs("products    ", out);
-    print_library(out, gemm_library());
-    fputs(", one thread to each of ours\n", out);
+    fprintf(out, "products    %s, one thread to each of ours\n", compute_library(library));
     fprintf(out, "kernels     %s; products in bf16: %s\n", isa_name(team.isa), gemm_bf16_kernel(team.isa));
 }
 
@@ -79,6 +61,16 @@ static void print_operations(FILE *out, const struct bench *b, const struct benc
     }
 }
 
+/* What it adds is small beside how much one median differs from the next. */
+static void print_entropy(FILE *out, double percent)
+{
+    fputs("entropy     of every head in every step: ", out);
+    if (percent >= 0.05)
+        fprintf(out, "+%.1f %% of a step\n", percent);
+    else
+        fprintf(out, "less than chance adds (%.1f %% of a step)\n", percent);
+}
+
 static void print_step(FILE *out, const struct bench *b)
 {
     char rate[HUMAN_SIZE], taken[HUMAN_SIZE], peak[HUMAN_SIZE];
@@ -100,8 +92,7 @@ static void print_step(FILE *out, const struct bench *b)
     else
         fprintf(out, "threads     %d\n", b->threads);
     if (b->quiet > 0)
-        fprintf(out, "entropy     of every head in every step: %+.1f %% of a step\n",
-                100 * (b->step + b->summary - b->quiet) / b->step);
+        print_entropy(out, 100 * (b->step + b->summary - b->quiet) / b->step);
     fprintf(out, "memory      %s taken", human_bytes(taken, b->arena_bytes));
     if (b->peak_bytes > 0)
         fprintf(out, ", %s the most that the process held", human_bytes(peak, b->peak_bytes));

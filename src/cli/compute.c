@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "kernels/gemm.h"
 #include "kernels/x86/cpu.h"
@@ -82,4 +83,35 @@ struct team compute_team(size_t threads)
     }
     const int lanes = wanted < pool_threads ? wanted : pool_threads;
     return (struct team){lanes > 1 ? lanes : 1, compute_isa(), pool};
+}
+
+/* OpenBLAS lists how it was built among its names: "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH SkylakeX MAX_THREADS=64".
+ */
+static bool says_how_built(const char *word, size_t length)
+{
+    return strncmp(word, "NO_", 3) == 0 || strncmp(word, "USE_", 4) == 0 || strncmp(word, "DYNAMIC_", 8) == 0 ||
+           memchr(word, '=', length);
+}
+
+const char *compute_library_of(char out[COMPUTE_LIBRARY_SIZE], const char *config)
+{
+    if (strncmp(config, "OpenBLAS ", 9) != 0) {
+        snprintf(out, COMPUTE_LIBRARY_SIZE, "%s", config);
+        return out;
+    }
+    size_t used = 0;
+    out[0] = '\0';
+    while (*config && used < COMPUTE_LIBRARY_SIZE) {
+        const size_t length = strcspn(config, " ");
+        if (length > 0 && !says_how_built(config, length))
+            used += (size_t)snprintf(out + used, COMPUTE_LIBRARY_SIZE - used, "%s%.*s", used ? " " : "", (int)length,
+                                     config);
+        config += length + strspn(config + length, " ");
+    }
+    return out;
+}
+
+const char *compute_library(char out[COMPUTE_LIBRARY_SIZE])
+{
+    return compute_library_of(out, gemm_library());
 }

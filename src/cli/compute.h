@@ -23,4 +23,11 @@ enum isa compute_isa(void);
 struct team compute_team(size_t threads);
 void compute_end(void);
 
+/* What matrix products run on, without how it was built: "OpenBLAS 0.3.21 SkylakeX". Returns out. */
+#define COMPUTE_LIBRARY_SIZE 128
+const char *compute_library(char out[COMPUTE_LIBRARY_SIZE]);
+
+/* The same of a library that calls itself `config`. */
+const char *compute_library_of(char out[COMPUTE_LIBRARY_SIZE], const char *config);
+
 #endif

@@ -10,7 +10,11 @@ const char *human_duration(char out[HUMAN_SIZE], double seconds)
         return out;
     }
     const unsigned long long s = (unsigned long long)llround(seconds);
-    if (seconds < 0.995)
+    if (seconds < 0.00995)
+        snprintf(out, HUMAN_SIZE, "%.1f ms", seconds * 1e3);
+    else if (seconds < 0.0995)
+        snprintf(out, HUMAN_SIZE, "%.0f ms", seconds * 1e3);
+    else if (seconds < 0.995)
         snprintf(out, HUMAN_SIZE, "%.2f s", seconds);
     else if (seconds < 9.95)
         snprintf(out, HUMAN_SIZE, "%.1f s", seconds);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "cli/compute.h"
 #include "cli/human.h"
@@ -18,6 +19,14 @@ static bool suited_to_text(const struct options *o)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         any |= options_source(o, sizes[i]) == OPTIONS_PRESET;
     return any;
+}
+
+/* "0.09", "2.84", "42.7", "6,400" */
+static const char *times(char out[HUMAN_SIZE], double passes)
+{
+    if (passes < 999.5)
+        return human_rate(out, passes);
+    return passes < 1e15 ? human_count(out, (uint64_t)(passes + 0.5)) : "?";
 }
 
 /* What is about to be done, before any memory for it is taken. */
@@ -56,10 +65,11 @@ enum status train_plan_show(struct train_session *s, const struct trainer_settin
     const double passes =
         (double)settings->schedule.steps * (double)windows * (double)c->block_size / (double)s->data.train;
     terminal_entry(&s->notes, "run      ",
-                   "%zu steps of %zu window%s of %zu symbols, %s times through the text; learning rate %g to %g, "
+                   "%s step%s of %zu window%s of %zu symbols, %s times through the text; learning rate %g to %g, "
                    "dropout %g",
-                   settings->schedule.steps, windows, windows == 1 ? "" : "s", c->block_size, human_rate(a, passes),
-                   settings->schedule.lr, settings->schedule.min_lr, c->dropout);
+                   human_count(b, settings->schedule.steps), settings->schedule.steps == 1 ? "" : "s", windows,
+                   windows == 1 ? "" : "s", c->block_size, times(a, passes), settings->schedule.lr,
+                   settings->schedule.min_lr, c->dropout);
     if (s->t->resume)
         terminal_entry(&s->notes, "         ", "going on after step %zu", s->state.step);
     const json_t *before = json_object_get(s->state.settings, "precision");
@@ -70,8 +80,9 @@ enum status train_plan_show(struct train_session *s, const struct trainer_settin
     else if (c->precision != PRECISION_FP32)
         terminal_entry(&s->notes, "         ", "matrix products in %s: %s", precision,
                        gemm_bf16_kernel(settings->team.isa));
-    terminal_entry(&s->notes, "machine  ", "%d thread%s; matrix products: %s (%s build), one thread each",
-                   settings->team.threads, settings->team.threads == 1 ? "" : "s", gemm_library(), gemm_threading());
+    char library[COMPUTE_LIBRARY_SIZE];
+    terminal_entry(&s->notes, "machine  ", "%d thread%s; matrix products: %s (%s build)", settings->team.threads,
+                   settings->team.threads == 1 ? "" : "s", compute_library(library), gemm_threading());
     const size_t text = s->data.count * s->data.width, weights = s->from.model.table.size * sizeof(real);
     char all[HUMAN_SIZE];
     terminal_entry(&s->notes, "memory   ", "%s in all: %s of text, %s of weights, %s for training them",
@@ -105,6 +116,8 @@ enum status train_plan_rehearse(struct train_session *s, struct error *err)
 {
     const struct trainer *t = &s->trainer;
     struct rehearsal r;
+    if (s->notes.live)
+        terminal_progress(&s->notes, clock_seconds(), true, "measuring an evaluation and some steps ...");
     const enum status status = rehearsal_run(&r, &s->trainer, REHEARSAL_SECONDS, err);
     if (status)
         return status;

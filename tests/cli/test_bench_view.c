@@ -79,6 +79,18 @@ Test(bench_view, operations_have_their_share_and_rate)
     free(text);
 }
 
+/* On a busy machine the step that logs nothing can come out slower. */
+Test(bench_view, entropy_that_seems_to_cost_less_than_nothing_is_said_to_be_chance)
+{
+    struct bench b = found();
+    const struct bench_options o = options_of();
+    b.quiet = 1.1 * b.step + b.summary;
+    char *text = page(&b, &o);
+    cr_assert(strstr(text, "entropy     of every head in every step: less than chance adds (-10.0 % of a step)\n"),
+              "%s", text);
+    free(text);
+}
+
 Test(bench_view, leaves_out_what_was_not_measured)
 {
     struct bench b = found();

@@ -33,6 +33,19 @@ Test(compute, kernels_that_are_not_there_are_refused_by_name)
     cr_assert_eq(strncmp(err.message, "NOPEEK_ISA: instruction set \"sse9\": ", 36), 0, "%s", err.message);
 }
 
+Test(compute, a_library_is_named_without_how_it_was_built)
+{
+    const char *const names[][2] = {
+        {"OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH NO_AFFINITY SkylakeX MAX_THREADS=64", "OpenBLAS 0.3.21 SkylakeX"},
+        {"OpenBLAS 0.3.26 DYNAMIC_ARCH NO_AFFINITY USE_OPENMP Zen MAX_THREADS=128 ", "OpenBLAS 0.3.26 Zen"},
+        {"plain C loops, slow, made with BLAS=none", "plain C loops, slow, made with BLAS=none"},
+        {"CBLAS", "CBLAS"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char out[COMPUTE_LIBRARY_SIZE];
+        cr_assert_str_eq(compute_library_of(out, names[i][0]), names[i][1]);
+    }
+}
+
 #ifndef NOPEEK_SANITIZED /* sanitizers have all addresses taken */
 Test(compute, threads_that_the_system_refuses_are_asked_for_once)
 {

@@ -9,7 +9,11 @@ Test(human, durations_change_unit_without_a_gap)
     const struct {
         double seconds;
         const char *text;
-    } cases[] = {{0, "0.00 s"},
+    } cases[] = {{0, "0.0 ms"},
+                 {0.00423, "4.2 ms"},
+                 {0.00996, "10 ms"},
+                 {0.0421, "42 ms"},
+                 {0.0996, "0.10 s"},
                  {0.4249, "0.42 s"},
                  {0.996, "1.0 s"},
                  {8.31, "8.3 s"},
