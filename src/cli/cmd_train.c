@@ -240,7 +240,11 @@ static enum status work(struct train_session *s, struct error *err)
     const struct train_options *t = s->t;
     if (t->dry_run && t->verify_resume)
         return fail(err, STATUS_USAGE, "--dry-run trains nothing and --verify-resume does: leave one out");
-    enum status status = train_session_load(s, err);
+    enum status status = STATUS_OK;
+    if (!t->resume && !t->dry_run && !t->verify_resume) /* else nothing is written there */
+        status = run_may_create(t->out, t->force, err);
+    if (!status)
+        status = train_session_load(s, err);
     if (!status)
         status = prepare(s, err);
     if (status)

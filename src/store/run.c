@@ -351,23 +351,36 @@ static enum status move_run_aside(const char *dir, struct error *err)
     return s == STATUS_OK ? commit_sync_folder(dir, err) : s;
 }
 
-enum status run_create(const char *dir, bool force, struct error *err)
+/* A folder that is there: may a run begin in it, and does it hold another, which force moves aside? */
+static enum status check_folder(bool *holds, const char *dir, bool force, struct error *err)
 {
-    bool holds;
-    enum status s = run_make_folder(dir, err);
-    if (s == STATUS_OK)
-        s = run_steps_has_file(&holds, dir, "config.json", 0, err);
-    if (s == STATUS_OK && holds)
+    enum status s = run_steps_has_file(holds, dir, "config.json", 0, err);
+    if (s == STATUS_OK && *holds)
         s = fail(err, STATUS_USAGE, "%s: is a checkpoint folder itself (it has a config.json): name another -o", dir);
     if (s == STATUS_OK)
-        s = holds_run(&holds, dir, err);
-    if (s != STATUS_OK)
-        return s;
-    if (holds && !force)
-        return fail(
+        s = holds_run(holds, dir, err);
+    if (s == STATUS_OK && *holds && !force)
+        s = fail(
             err, STATUS_USAGE,
             "%s: holds a run already: continue it with --resume, move it aside with --force, or name another -o", dir);
-    s = write_test(dir, err);
+    return s;
+}
+
+enum status run_may_create(const char *dir, bool force, struct error *err)
+{
+    bool holds;
+    struct stat st;
+    return stat(dir, &st) == 0 && S_ISDIR(st.st_mode) ? check_folder(&holds, dir, force, err) : STATUS_OK;
+}
+
+enum status run_create(const char *dir, bool force, struct error *err)
+{
+    bool holds = false;
+    enum status s = run_make_folder(dir, err);
+    if (s == STATUS_OK)
+        s = check_folder(&holds, dir, force, err);
+    if (s == STATUS_OK)
+        s = write_test(dir, err);
     return s == STATUS_OK && holds ? move_run_aside(dir, err) : s;
 }
 

@@ -23,6 +23,10 @@ enum status run_make_folder(const char *dir, struct error *err);
  * symbolic link too. STATUS_USAGE, STATUS_WRITE, STATUS_MEMORY. */
 enum status run_create(const char *dir, bool force, struct error *err);
 
+/* What run_create would refuse in a folder that is there, before anything is read or written for the run. STATUS_USAGE,
+ * STATUS_READ, STATUS_MEMORY. */
+enum status run_may_create(const char *dir, bool force, struct error *err);
+
 /* A run directory that is being written into: the folder itself, whatever its path leads to later. A zeroed one holds
  * nothing. */
 struct run_hold {

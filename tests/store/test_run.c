@@ -344,6 +344,23 @@ Test(run, create_refuses_what_holds_a_run_and_says_what_to_do)
     }
 }
 
+Test(run, what_create_would_refuse_is_known_beforehand_and_nothing_is_written_for_it)
+{
+    struct error err;
+    make_folder("run", NULL, NULL);
+    make_step("run/step-000010");
+    make_step("checkpoint");
+    make_folder("empty", NULL, NULL);
+    expect_failure(run_may_create(scratch_path("run"), false, &err), STATUS_USAGE, &err, "--force");
+    expect_failure(run_may_create(scratch_path("checkpoint"), true, &err), STATUS_USAGE, &err, "config.json");
+    cr_assert_eq(run_may_create(scratch_path("run"), true, &err), STATUS_OK, "%s", err.message);
+    cr_assert_eq(run_may_create(scratch_path("empty"), false, &err), STATUS_OK, "%s", err.message);
+    cr_assert_eq(run_may_create(scratch_path("none/yet"), false, &err), STATUS_OK, "%s", err.message);
+    cr_assert(!scratch_exists(scratch_path("none")));
+    cr_assert_eq(scratch_count(scratch_path("empty")), 0);
+    cr_assert_eq(scratch_count(scratch_path("run")), 1, "force moves nothing yet");
+}
+
 Test(run, force_moves_a_runs_own_names_aside_and_nothing_else)
 {
     struct error err;
