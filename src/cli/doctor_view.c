@@ -36,13 +36,13 @@ static void print_rates(struct terminal *out, const struct learning_sweep *s)
 
 static void print_cost(struct terminal *out, const struct doctor *d)
 {
-    char a[HUMAN_SIZE], b[HUMAN_SIZE], c[HUMAN_SIZE], f[HUMAN_SIZE];
+    char a[HUMAN_SIZE], b[HUMAN_SIZE], c[HUMAN_SIZE], f[HUMAN_SIZE], step[HUMAN_SIZE], evaluation[HUMAN_SIZE];
     const size_t available = memory_available();
-    terminal_entry(
-        out, "cost        ok    ", "%s of memory%s%s%s, about %s: %s steps of %.1f ms and %zu evaluation%s of %.2f s",
-        human_bytes(a, d->bytes), available ? " (" : "", available ? human_bytes(f, available) : "",
-        available ? " more are free)" : "", human_duration(b, d->cost.seconds), human_count(c, d->cost.steps),
-        d->cost.step * 1e3, d->cost.evaluations, d->cost.evaluations == 1 ? "" : "s", d->cost.evaluation);
+    terminal_entry(out, "cost        ok    ", "%s of memory%s%s%s, about %s: %s steps of %s and %zu evaluation%s of %s",
+                   human_bytes(a, d->bytes), available ? " (" : "", available ? human_bytes(f, available) : "",
+                   available ? " more are free)" : "", human_duration(b, d->cost.seconds),
+                   human_count(c, d->cost.steps), human_duration(step, d->cost.step), d->cost.evaluations,
+                   d->cost.evaluations == 1 ? "" : "s", human_duration(evaluation, d->cost.evaluation));
 }
 
 /* ---- what it means ---- */
@@ -121,17 +121,40 @@ static void say_text(struct terminal *out, const struct doctor *d, const char *u
     }
 }
 
+static bool worth_training(const struct doctor *d)
+{
+    return d->text != DOCTOR_INDEPENDENT && d->text != DOCTOR_CONSTANT && !d->failed && !d->leak;
+}
+
+static bool rate_will_do(const struct doctor *d)
+{
+    const double yours = d->trainer->settings.schedule.lr, advised = d->sweep.recommended;
+    return !(advised > 0) || (yours < 2 * advised && yours > advised / 2);
+}
+
 static void say_rate(struct terminal *out, const struct doctor *d)
 {
     const double yours = d->trainer->settings.schedule.lr, advised = d->sweep.recommended;
-    if (!(advised > 0) || d->text == DOCTOR_INDEPENDENT || d->text == DOCTOR_CONSTANT)
+    if (!(advised > 0) || !worth_training(d))
         return;
-    if (yours < 2 * advised && yours > advised / 2)
+    if (rate_will_do(d))
         terminal_entry(out, "rate      ", "--lr %g, as it is.", advised);
     else
         terminal_entry(out, "rate      ",
-                       "--lr %g, in the middle of those that did best in short runs; as it is, training would take %g.",
+                       "--lr %g, the middle one of those within 2 %% of the best in short runs; as it is, training "
+                       "would take %g.",
                        advised, yours);
+}
+
+static void say_next(struct terminal *out, const struct doctor *d)
+{
+    char time[HUMAN_SIZE], rate[32] = "";
+    if (!worth_training(d))
+        return;
+    if (!rate_will_do(d))
+        snprintf(rate, sizeof rate, " and --lr %g", d->sweep.recommended);
+    terminal_entry(out, "next      ", "nopeek train, with the same text and options%s: about %s on this machine.", rate,
+                   human_duration(time, d->cost.seconds));
 }
 
 static void say_alarm(struct terminal *out, const struct doctor *d)
@@ -148,10 +171,9 @@ static void say_alarm(struct terminal *out, const struct doctor *d)
 
 void doctor_view_print(struct terminal *out, const struct doctor *d, const char *units)
 {
-    char time[HUMAN_SIZE];
     for (size_t c = 0; c < DOCTOR_COST; c++) {
         print_check(out, d, (enum doctor_check)c);
-        if (c == DOCTOR_RATES)
+        if (c == DOCTOR_RATES && !d->one_symbol)
             print_rates(out, &d->sweep);
     }
     print_cost(out, d);
@@ -159,8 +181,7 @@ void doctor_view_print(struct terminal *out, const struct doctor *d, const char 
     say_alarm(out, d);
     say_text(out, d, units);
     say_rate(out, d);
-    terminal_entry(out, "time      ", "about %s for the whole run on this machine.",
-                   human_duration(time, d->cost.seconds));
+    say_next(out, d);
 }
 
 /* ---- JSON ---- */

@@ -110,12 +110,19 @@ static void judge_batch(struct doctor *d)
     /* A model may be too small for a batch; one whose loss hardly moves does not learn. */
     const bool moved = b->last < b->first - 0.1 * (b->first - b->floor);
     const bool certain = b->first <= b->goal; /* nothing to learn */
+    if (d->one_symbol) {
+        say(d, DOCTOR_BATCH, VERDICT_SKIPPED, "one symbol alone: there is nothing to learn");
+        return;
+    }
     say(d, DOCTOR_BATCH,
         b->reached || certain ? VERDICT_CLEAN
         : moved || b->cut     ? VERDICT_NOTED
                               : VERDICT_FOUND,
         "%.3f after %zu updates on %zu symbols, from %.3f%s", b->last, b->updates, b->symbols, b->first, shy);
-    expect(d, DOCTOR_BATCH, "below %.3f; windows that begin alike leave %.3f open", b->goal, b->floor);
+    if (b->floor < 0.0005)
+        expect(d, DOCTOR_BATCH, "below %.3f", b->goal);
+    else
+        expect(d, DOCTOR_BATCH, "below %.3f; windows that begin alike leave %.3f open", b->goal, b->floor);
 }
 
 static void judge_blinded(struct doctor *d)
@@ -128,8 +135,8 @@ static void judge_blinded(struct doctor *d)
         : finite && -below < noise + 0.05 ? VERDICT_CLEAN
                                           : VERDICT_NOTED,
         "%.3f after %zu updates%s", b->loss, b->updates, b->cut ? ", cut by --max-time" : "");
-    expect(d, DOCTOR_BLINDED, "%.3f, the entropy of the symbols alone, give or take %.3f; never below", b->entropy,
-           noise);
+    expect(d, DOCTOR_BLINDED, "%.3f, the entropy of the train part's symbols, give or take %.3f; never below",
+           b->entropy, noise);
 }
 
 static void judge_rates(struct doctor *d)
@@ -139,7 +146,9 @@ static void judge_rates(struct doctor *d)
     for (size_t k = 0; k < LEARNING_RATES; k++)
         lowest = fmin(lowest, s->loss[k]);
     const char *cut = s->cut ? ", cut by --max-time" : "";
-    if (s->best > 0)
+    if (d->one_symbol)
+        say(d, DOCTOR_RATES, VERDICT_SKIPPED, "one symbol alone: there is nothing to learn");
+    else if (s->best > 0)
         say(d, DOCTOR_RATES, VERDICT_CLEAN, "%g learns fastest in %zu updates%s (%.3f); --lr %g is advised", s->best,
             s->updates, cut, lowest, s->recommended);
     else
@@ -183,7 +192,8 @@ static void judge_copies(struct doctor *d)
         say(d, DOCTOR_COPIES, VERDICT_SKIPPED, "the validation part is too short to tell");
     else
         say(d, DOCTOR_COPIES, 20 * r->found > r->tried ? VERDICT_NOTED : VERDICT_CLEAN,
-            "%zu of %zu validation stretches of %zu symbols stand in the train part", r->found, r->tried, r->length);
+            "%zu of %zu validation stretches of %zu symbols stand%s in the train part", r->found, r->tried, r->length,
+            r->found == 1 ? "s" : "");
     expect(d, DOCTOR_COPIES, "none, or hardly any");
 }
 

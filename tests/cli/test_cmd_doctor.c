@@ -168,7 +168,7 @@ Test(cmd_doctor, says_what_it_means_in_words_and_writes_nothing)
     DOCTOR(&p, words(20000));
     cr_assert_eq(p.status, 0, "%s", p.err);
     cr_assert(strstr(p.out, "first loss  ok") && strstr(p.out, "\ntext      There is structure") &&
-                  strstr(p.out, "\nrate      --lr ") && strstr(p.out, "\ntime      about "),
+                  strstr(p.out, "\nrate      --lr ") && strstr(p.out, "\nnext      nopeek train, "),
               "%s", p.out);
     cr_assert_null(strchr(p.out, '\x1b'), "no colour in a pipe");
     cr_assert(strstr(p.err, "model    1 layer, 2 heads, 16 channels"), "%s", p.err);

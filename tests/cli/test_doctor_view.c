@@ -85,7 +85,8 @@ Test(doctor_view, structure_is_told_with_its_bar_rates_cost_and_time)
 {
     EXPECT("first loss  ok    2.079; expected ln 8 = 2.079", "0.001: 1.500", "0.1: diverges",
            "text      There is structure", "1.200", "reads the text 2.0 times", "rate      --lr 0.01",
-           "45.0 MB of memory", "12.3 ms", "of 0.50 s", "time      about 30 s");
+           "45.0 MB of memory", "12 ms", "of 0.50 s",
+           "next      nopeek train, with the same text and options and --lr 0.01: about 30 s on");
 }
 
 Test(doctor_view, each_other_text_is_told_in_its_own_words)
@@ -102,7 +103,10 @@ Test(doctor_view, each_other_text_is_told_in_its_own_words)
     d->ngrams.read = 0;
     EXPECT("text      Nothing is kept for validation", "n-grams     -");
     d->one_symbol = true;
-    EXPECT("text      One symbol and no other");
+    EXPECT("text      One symbol and no other", "rates       -     one symbol alone");
+    char *text = shown(2000);
+    cr_assert_null(strstr(text, "next "), "there is nothing to train for:\n%s", text);
+    free(text);
 }
 
 Test(doctor_view, a_fault_is_the_first_thing_said)
