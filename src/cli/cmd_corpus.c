@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/human.h"
+#include "cli/terminal.h"
 #include "io/commit.h"
 #include "io/json_text.h"
 #include "text/bank.h"
@@ -108,17 +109,21 @@ static double part_entropy(const json_t *description, const char *part)
     return json_number_value(json_object_get(json_object_get(description, part), "entropy"));
 }
 
-static void summarise(const struct corpus *c, const json_t *d)
+static void summarise(const struct settings *s, const struct corpus *c, const json_t *d)
 {
+    struct terminal notes;
+    terminal_open(&notes, stderr);
     char characters[HUMAN_SIZE], stories[HUMAN_SIZE], error[64] = "";
     const json_t *standard_error = json_object_get(json_object_get(d, "validation"), "standard_error");
     if (json_is_number(standard_error)) /* a part of a story or two has none */
         snprintf(error, sizeof error, " (standard error %.4f)", json_number_value(standard_error));
-    fprintf(stderr,
-            "%s characters, stories: %s. True entropy in nats per character: %.4f; train part %.4f, validation part "
-            "%.4f%s\n",
-            human_count(characters, c->count), human_count(stories, c->stories), part_entropy(d, "all"),
-            part_entropy(d, "train"), part_entropy(d, "validation"), error);
+    terminal_entry(&notes, "",
+                   "%s characters in %s stor%s. True entropy in nats per character: %.4f; train part %.4f, validation "
+                   "part %.4f%s",
+                   human_count(characters, c->count), human_count(stories, c->stories), c->stories == 1 ? "y" : "ies",
+                   part_entropy(d, "all"), part_entropy(d, "train"), part_entropy(d, "validation"), error);
+    if (s->out)
+        terminal_note(&notes, "next: nopeek train %s", s->out);
 }
 
 static enum status make(const struct settings *s, const char *beside, const struct grammar *g, struct error *err)
@@ -136,7 +141,7 @@ static enum status make(const struct settings *s, const char *beside, const stru
         status = command_flush(err);
     }
     if (status == STATUS_OK) {
-        summarise(&c, description);
+        summarise(s, &c, description);
         if (s->json)
             status = command_print_json(json_incref(description), JSON_COMPACT | JSON_REAL_PRECISION(9), "corpus", err);
     }

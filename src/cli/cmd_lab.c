@@ -153,10 +153,13 @@ static void print_table(const struct recall *r)
             printf(" %c", share(f->caught[c], f->trials[c]));
         putchar('\n');
     }
-    printf("\n# always, 1-9: tens of percent of the models, . never, - does not apply. Detectors:\n");
-    for (size_t c = 0; c < RECALL_COLUMNS; c++)
-        printf("%s%c %-11s%s", c % 5 == 0 ? "  " : " ", 'a' + (int)c, recall_column(c),
-               c % 5 == 4 || c + 1 == RECALL_COLUMNS ? "\n" : "");
+    printf("\nfound: by any detector. placed: it also said where. A column is a detector\n"
+           "that found the fault in # all models, 1-9 so many tens of percent, . none; it\n"
+           "does not apply where there is a -.\n");
+    for (size_t c = 0; c < RECALL_COLUMNS; c++) {
+        const bool last = c % 5 == 4 || c + 1 == RECALL_COLUMNS;
+        printf("%s%c %-*s%s", c % 5 == 0 ? "  " : " ", 'a' + (int)c, last ? 0 : 11, recall_column(c), last ? "\n" : "");
+    }
 }
 
 static void print_text(const struct recall *r)
@@ -169,10 +172,11 @@ static void print_text(const struct recall *r)
     }
     if (models) {
         print_table(r);
-        printf("\nfaults   %zu of %zu found (%.2f %%), %zu located by layer, head, operation and offset\n", caught,
-               models, 100 * (double)caught / (double)models, located);
+        printf("\nfaults   %zu of %zu found (%.2f %%), %zu placed (layer, head, operation, offset)\n", caught, models,
+               100 * (double)caught / (double)models, located);
     }
-    printf("correct  %zu models, %zu false alarms\n", r->correct, r->alarms);
+    printf("correct  %zu model%s, %zu false alarm%s\n", r->correct, r->correct == 1 ? "" : "s", r->alarms,
+           r->alarms == 1 ? "" : "s");
     for (size_t i = 0; i < catalogue_size; i++)
         if (r->fault[i].missed[0])
             printf("%s %s\n", r->fault[i].entry->name, r->fault[i].missed);
@@ -296,18 +300,15 @@ const struct command cmd_lab = {
     .about =
         "lab detectors plants every fault of the catalogue in many small models of random shape, fresh and trained, in "
         "random layers and heads, and prints which detector found how many and whether the fault was located; then it "
-        "asks the same detectors about correct models and counts false alarms.\n"
+        "asks the same detectors about correct models and counts false alarms.\n\n"
         "lab cost measures time and memory of attention by the textbook, which keeps a weight for every pair of "
-        "symbols, "
-        "and tiled, which does not, forward and backward, while the length of the text doubles, as far as memory "
-        "allows; "
-        "then one whole training step of a small model at 16,384 symbols.\n"
+        "symbols, and tiled, which does not, forward and backward, while the length of the text doubles, as far as "
+        "memory allows; then one whole training step of a small model at 16,384 symbols.\n\n"
         "lab scaling shows why scores are divided by sqrt(d_k): for random q and k of width 2 to 512 the variance of "
         "q.k, the largest weight, the entropy and the gradient that gets past the softmax to the other keys, with the "
-        "division and without; then two trainings that differ in nothing else.\n"
+        "division and without; then two trainings that differ in nothing else.\n\n"
         "lab heads trains one head and 2 and 4 of the same total size on a task that needs two look-ups at once, one "
-        "by "
-        "content and one by place, with several seeds, and prints what each got right and where its heads look.",
+        "by content and one by place, with several seeds, and prints what each got right and where its heads look.",
     .options = options_table,
     .settings_size = sizeof(struct settings),
     .examples = examples,

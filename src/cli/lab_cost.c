@@ -22,6 +22,12 @@ static bool progress(void *context, const char *what, size_t T)
     return interrupt_pending();
 }
 
+/* After the point of so many milliseconds: three in all. */
+static int digits(double seconds)
+{
+    return seconds < 9.995e-3 ? 2 : seconds < 99.95e-3 ? 1 : 0;
+}
+
 /* A figure of the textbook and the tiled one, or of what there is of them. */
 static void print_row(const struct cost *c, size_t k)
 {
@@ -29,12 +35,12 @@ static void print_row(const struct cost *c, size_t k)
     char a[HUMAN_SIZE], b[HUMAN_SIZE];
     printf("%7zu", tiled->T);
     if (k < c->n[COST_REFERENCE])
-        printf("  %11.3f ms %9s", 1e3 * ref->seconds, human_bytes(a, ref->bytes));
+        printf("  %11.*f ms %9s", digits(ref->seconds), 1e3 * ref->seconds, human_bytes(a, ref->bytes));
     else
         printf("  %11s    %9s", "-", "-");
-    printf("  %11.3f ms %9s", 1e3 * tiled->seconds, human_bytes(b, tiled->bytes));
+    printf("  %11.*f ms %9s", digits(tiled->seconds), 1e3 * tiled->seconds, human_bytes(b, tiled->bytes));
     if (k < c->n[COST_REFERENCE])
-        printf("  %7.3f %7.4f", tiled->seconds / ref->seconds, (double)tiled->bytes / (double)ref->bytes);
+        printf("  %7.2f %7.3f", tiled->seconds / ref->seconds, (double)tiled->bytes / (double)ref->bytes);
     putchar('\n');
 }
 
@@ -49,9 +55,24 @@ static void print_exponents(const struct cost *c)
             printf("  %-9s  no telling from %zu length%s\n", names[kind], c->n[kind], c->n[kind] == 1 ? "" : "s");
 }
 
+static void print_step(struct terminal *out, const struct cost *c)
+{
+    char parameters[HUMAN_SIZE], time[HUMAN_SIZE], memory[HUMAN_SIZE], most[HUMAN_SIZE], peak[64] = "";
+    if (!c->step.T)
+        return;
+    if (c->step.resident)
+        snprintf(peak, sizeof peak, " (peak of the process %s)", human_bytes(most, c->step.resident));
+    terminal_entry(out, "",
+                   "one training step at length %zu (%zu layers, %zu heads, %zu channels, %s parameters, batch 1): %s, "
+                   "%s%s",
+                   c->step.T, c->step.n_layer, c->step.n_head, c->step.n_embd,
+                   human_count(parameters, c->step.parameters), human_duration(time, c->step.seconds),
+                   human_bytes(memory, c->step.bytes), peak);
+}
+
 static void print_text(const struct cost *c, const struct lab_cost *s)
 {
-    char a[HUMAN_SIZE], b[HUMAN_SIZE], d[HUMAN_SIZE];
+    char a[HUMAN_SIZE], b[HUMAN_SIZE];
     printf("causal attention, forward and backward: batch 1, %zu head%s of %zu, %d thread%s\n\n", c->heads,
            c->heads == 1 ? "" : "s", s->head_size, s->team.threads, s->team.threads == 1 ? "" : "s");
     printf("%7s  %24s  %24s  %15s\n", "", "reference", "tiled", "tiled/reference");
@@ -59,20 +80,16 @@ static void print_text(const struct cost *c, const struct lab_cost *s)
     for (size_t k = 0; k < c->n[COST_TILED]; k++)
         print_row(c, k);
     print_exponents(c);
+    struct terminal out;
+    terminal_open(&out, stdout);
     if (c->refused_T)
-        printf(
+        terminal_entry(
+            &out, "",
             "the reference stops before length %zu: it would take %s, more than three quarters of the memory that is "
-            "left (%s)\n",
+            "left (%s)",
             c->refused_T, human_bytes(a, c->refused_bytes),
             c->available ? human_bytes(b, c->available) : "the system does not say how much");
-    if (c->step.T) {
-        printf("one training step at length %zu (%zu layers, %zu heads, %zu channels, %s parameters, batch 1): %s, %s",
-               c->step.T, c->step.n_layer, c->step.n_head, c->step.n_embd, human_count(a, c->step.parameters),
-               human_duration(b, c->step.seconds), human_bytes(d, c->step.bytes));
-        if (c->step.resident)
-            printf(" (peak of the process %s)", human_bytes(a, c->step.resident));
-        putchar('\n');
-    }
+    print_step(&out, c);
 }
 
 static json_t *number_or_null(double x)

@@ -10,9 +10,11 @@ Test(cmd_lab, prints_what_was_found_and_placed)
     PROGRAM(&p, "lab", "detectors", "--fault", "one-ahead", "--trials", "2", "--configurations", "2");
     cr_assert_eq(p.status, 0, "%s", p.err);
     cr_assert(strstr(p.out, "one-ahead              100 %   100 %"), "%s", p.out);
-    cr_assert(strstr(p.out, "2 of 2 found (100.00 %), 2 located"), "%s", p.out);
+    cr_assert(strstr(p.out, "2 of 2 found (100.00 %), 2 placed"), "%s", p.out);
     cr_assert(strstr(p.out, "2 models, 0 false alarms"), "%s", p.out);
     cr_assert_null(strstr(p.out, "no-mask"));
+    for (const char *line = p.out; *line; line += strcspn(line, "\n") + 1)
+        cr_assert_leq(strcspn(line, "\n"), 80, "%.100s", line);
     program_free(&p);
 }
 
