@@ -8,6 +8,7 @@
 #include "cli/heads.h"
 #include "cli/human.h"
 #include "cli/interrupt.h"
+#include "text/utf8.h"
 
 enum status train_view_open(struct train_view *v, const struct config *c, size_t steps, struct error *err)
 {
@@ -62,20 +63,46 @@ static size_t control_length(const unsigned char *at, size_t left)
     return at[0] == 0xc2 && left > 1 && at[1] < 0xa0 ? 2 : 0;
 }
 
-/* The sample, indented, with a question mark for what would move the cursor. */
-static void show_sample(const struct trainer_eval *e)
+#define SAMPLE_INDENT 4
+
+/* Columns of the character at `at`, of *length bytes, as it is shown. */
+static size_t shown_columns(const unsigned char *at, size_t left, size_t *length)
 {
-    bool at_start = true;
-    for (size_t i = 0; i < e->sample_bytes;) {
+    char one[5] = "";
+    const size_t control = control_length(at, left);
+    *length = 1;
+    while (!control && *length < 4 && *length < left && (at[*length] & 0xC0u) == 0x80u)
+        ++*length;
+    *length = control ? control : *length;
+    if (control || *at == '\t')
+        return control ? 1 : 8;
+    memcpy(one, at, *length);
+    return utf8_columns(one);
+}
+
+/* The sample, indented, with a question mark for what would move the cursor. A line that is too long for the screen
+ * goes on below without the bar. */
+static void show_sample(const struct terminal *out, const struct trainer_eval *e)
+{
+    size_t column = 0, length;
+    for (size_t i = 0; i < e->sample_bytes; i += length) {
         const unsigned char *at = (const unsigned char *)e->sample + i;
-        const size_t control = control_length(at, e->sample_bytes - i);
-        if (at_start)
-            printf("  | ");
-        at_start = *at == '\n';
-        putchar(control ? '?' : *at);
-        i += control ? control : 1;
+        const size_t columns = shown_columns(at, e->sample_bytes - i, &length);
+        if (out->screen && column > SAMPLE_INDENT && column + columns > out->width) {
+            printf("\n%*s", SAMPLE_INDENT, "");
+            column = SAMPLE_INDENT;
+        }
+        if (column == 0) {
+            fputs("  | ", stdout);
+            column = SAMPLE_INDENT;
+        }
+        if (control_length(at, e->sample_bytes - i))
+            putchar('?');
+        else
+            fwrite(at, 1, length, stdout);
+        column = *at == '\n' ? 0 : column + columns;
     }
-    if (!at_start)
+    if (column > 0)
         printf("\n");
 }
 
@@ -94,7 +121,7 @@ static void show_eval(void *context, const struct trainer_eval *e)
     if (e->entropy)
         show_heads(v, e);
     if (e->step > 0)
-        show_sample(e);
+        show_sample(&v->out, e);
     fflush(stdout);
 }
 

@@ -101,6 +101,23 @@ Test(train_view, an_evaluation_shows_losses_heads_and_a_sample)
     free(err);
 }
 
+Test(train_view, a_long_line_of_a_sample_goes_on_below_its_beginning_on_a_screen_only)
+{
+    char *out, *err;
+    const char *sample = "abcdefgh\n\u94f6\u884c\u94f6\u884c\u94f6\nend";
+    begin();
+    struct trainer_eval e = eval_at(10, sample);
+    view.out.width = 12;
+    events.eval(events.context, &e);
+    view.out.screen = true;
+    events.eval(events.context, &e);
+    end(&out, &err);
+    cr_assert(strstr(out, "\n  | abcdefgh\n  | \u94f6\u884c\u94f6\u884c\u94f6\n  | end\n"), "%s", out);
+    cr_assert(strstr(out, "\n  | abcdefgh\n  | \u94f6\u884c\u94f6\u884c\n    \u94f6\n  | end\n"), "%s", out);
+    free(out);
+    free(err);
+}
+
 Test(train_view, a_sample_cannot_move_the_cursor)
 {
     char *out, *err;
