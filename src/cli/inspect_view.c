@@ -324,16 +324,27 @@ static void print_head(struct terminal *out, const struct inspection *n, size_t 
     terminal_entry(out, "        ", "%s", evidence);
 }
 
+static bool is_there(enum head_kind kind, const struct inspection *n, const struct inspection_choice *c)
+{
+    for (size_t layer = c->layer_begin; layer < c->layer_end; layer++)
+        for (size_t head = c->head_begin; head < c->head_end; head++)
+            if (n->head[layer * n->H + head].kind == kind)
+                return true;
+    return false;
+}
+
 static void print_meanings(struct terminal *out, const struct inspection *n, const struct inspection_choice *c)
 {
-    for (size_t kind = 0; kind < HEAD_KINDS; kind++) {
-        bool found = false;
-        for (size_t layer = c->layer_begin; layer < c->layer_end; layer++)
-            for (size_t head = c->head_begin; head < c->head_end; head++)
-                found = found || n->head[layer * n->H + head].kind == kind;
-        char label[32];
-        snprintf(label, sizeof label, "%-24s", head_kind_name((enum head_kind)kind));
-        if (found)
+    int widest = 0;
+    for (int kind = 0; kind < HEAD_KINDS; kind++) {
+        const int length = (int)strlen(head_kind_name((enum head_kind)kind));
+        if (is_there((enum head_kind)kind, n, c) && length > widest)
+            widest = length;
+    }
+    for (int kind = 0; kind < HEAD_KINDS; kind++) {
+        char label[48];
+        snprintf(label, sizeof label, "%-*s  ", widest, head_kind_name((enum head_kind)kind));
+        if (is_there((enum head_kind)kind, n, c))
             terminal_entry(out, label, "%s", head_kind_says((enum head_kind)kind));
     }
 }
