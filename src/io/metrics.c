@@ -215,6 +215,19 @@ void metrics_put_text(json_t **record, const char *key, const char *utf8, size_t
     put(record, key, json_stringn(utf8, n));
 }
 
+void metrics_put_texts(json_t **record, const char *key, const char *const *utf8, size_t n)
+{
+    json_t *list = json_array();
+    bool whole = list != NULL;
+    for (size_t i = 0; i < n && whole; i++)
+        whole = json_array_append_new(list, json_string(utf8[i])) == 0;
+    if (!whole) {
+        json_decref(list);
+        list = NULL; /* which no record can hold */
+    }
+    put(record, key, list);
+}
+
 void metrics_put_grid(json_t **record, const char *key, const double *values, size_t rows, size_t cols)
 {
     json_t *grid = json_array();

@@ -50,6 +50,7 @@ json_t *metrics_number(double x);
 json_t *metrics_record(const char *kind, size_t step);
 void metrics_put(json_t **record, const char *key, double x);
 void metrics_put_text(json_t **record, const char *key, const char *utf8, size_t n);
+void metrics_put_texts(json_t **record, const char *key, const char *const *utf8, size_t n);
 void metrics_put_grid(json_t **record, const char *key, const double *values, size_t rows, size_t cols);
 
 /* Brings what was appended to the disk: before a checkpoint is committed, since what follows it may be cut.

@@ -16,8 +16,10 @@
 #include "diag/trunk.h"
 #include "diag/windows.h"
 #include "store/run.h"
+#include "train/attention_record.h"
 #include "train/evaluate.h"
 #include "train/sample_text.h"
+#include "train/writing_loss.h"
 
 enum status trainer_check_settings(const struct trainer_settings *s, struct error *err)
 {
@@ -245,12 +247,34 @@ static enum status log_step(struct trainer *t, const struct trainer_step *r, str
 
 static enum status log_eval(struct trainer *t, const struct trainer_eval *e, struct error *err)
 {
+    struct generation writing;
+    const enum status s = writing_loss(&writing, t->model, &t->work, t->data, err);
+    if (s)
+        return s;
     json_t *record = metrics_record("eval", e->step);
     metrics_put(&record, "train_loss", e->train_loss);
     metrics_put(&record, "val_loss", e->val_loss);
+    metrics_put(&record, "generation_loss", writing.loss);
+    metrics_put(&record, "generation_parallel", writing.parallel);
     metrics_put_text(&record, "check", t->state->check, strlen(t->state->check));
     metrics_put_text(&record, "sample", e->sample, e->sample_bytes);
     return metrics_append(&t->metrics, record, err);
+}
+
+/* What every head looks at in the same short text each time, so that it can be seen changing. */
+static enum status log_attention(struct trainer *t, struct error *err)
+{
+    json_t *record;
+    struct error why;
+    const enum status s =
+        attention_record_make(&record, t->model, t->tokenizer, t->data, t->state->step, t->settings.team, &why);
+    if (s == STATUS_RANGE || s == STATUS_NONFINITE) { /* a picture is missing; training goes on */
+        t->events.note(t->events.context, why.message);
+        return STATUS_OK;
+    }
+    if (s)
+        *err = why;
+    return s || !record ? s : metrics_append(&t->metrics, record, err);
 }
 
 static bool all_finite(const real *x, size_t n)
@@ -325,6 +349,8 @@ static enum status evaluate_now(struct trainer *t, const struct learner *learner
         e.max_score = t->learner.max_score;
     }
     s = log_eval(t, &e, err);
+    if (!s)
+        s = log_attention(t, err);
     if (s)
         return s;
     t->events.eval(t->events.context, &e);

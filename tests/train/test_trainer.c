@@ -168,10 +168,12 @@ Test(trainer, the_log_says_what_happened)
     const struct {
         const char *kind;
         int step;
-    } want[] = {{"eval", 0}, {"step", 1}, {"step", 4}, {"eval", 6}, {"step", 8}, {"step", 12}, {"eval", 12}};
-    cr_assert_eq(json_array_size(lines), 7);
+    } want[] = {{"eval", 0},      {"attention", 0}, {"step", 1},  {"step", 4},  {"eval", 6},
+                {"attention", 6}, {"step", 8},      {"step", 12}, {"eval", 12}, {"attention", 12}};
+    const size_t n = sizeof want / sizeof *want;
+    cr_assert_eq(json_array_size(lines), n);
     size_t evals = 0;
-    for (size_t i = 0; i < 7; i++) {
+    for (size_t i = 0; i < n; i++) {
         const json_t *line = json_array_get(lines, i);
         const long long step = json_integer_value(json_object_get(line, "step"));
         cr_assert_str_eq(json_string_value(json_object_get(line, "kind")), want[i].kind);
@@ -186,9 +188,13 @@ Test(trainer, the_log_says_what_happened)
                 cr_assert(json_array_size(grid) == 2 && json_array_size(json_array_get(grid, 1)) == 2);
                 cr_assert(json_is_number(json_array_get(json_array_get(grid, 1), 1)));
             }
-        } else {
-            cr_assert_float_eq(json_number_value(json_object_get(line, "val_loss")), rig.val_loss[evals], 1e-8);
+        } else if (strcmp(want[i].kind, "eval") == 0) {
+            const double val_loss = json_number_value(json_object_get(line, "val_loss")),
+                         alone = json_number_value(json_object_get(line, "generation_loss")),
+                         together = json_number_value(json_object_get(line, "generation_parallel"));
+            cr_assert_float_eq(val_loss, rig.val_loss[evals], 1e-8);
             evals++;
+            cr_assert(alone > 0 && fabs(alone - together) < 1e-5, "%g %g", alone, together);
             cr_assert(json_is_number(json_object_get(line, "train_loss")));
             cr_assert_eq(strncmp(json_string_value(json_object_get(line, "check")), "no leak (", 9), 0);
             cr_assert_gt(json_string_length(json_object_get(line, "sample")), 7);
