@@ -11,6 +11,7 @@
 #include "cli/interrupt.h"
 #include "cli/output_file.h"
 #include "cli/reading.h"
+#include "cli/shell_word.h"
 #include "cli/trap_view.h"
 #include "io/metrics.h"
 #include "lab/trap.h"
@@ -189,26 +190,12 @@ static enum status print_json(const struct trap *t, struct error *err)
     return command_print_json(o, JSON_COMPACT, "trap", err);
 }
 
-/* A word of a shell command. */
-static void put_word(struct buffer *b, const char *word)
-{
-    const bool plain =
-        word[0] && word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._+-")] == '\0';
-    buffer_text(b, plain ? " " : " '");
-    for (; *word; word++)
-        if (*word == '\'')
-            buffer_text(b, "'\\''");
-        else
-            buffer_put(b, word, 1);
-    buffer_text(b, plain ? "" : "'");
-}
-
 /* The command that does the same again: what was given, and the number of threads. */
 static void put_command(struct buffer *b, const struct options *o, const struct trap *t)
 {
     buffer_text(b, "nopeek trap");
     for (size_t i = 0; i < o->operands; i++)
-        put_word(b, o->operand[i]);
+        shell_word_put(b, o->operand[i]);
     for (const struct option_spec *spec = o->table; !option_is_end(spec); spec++) {
         if (!spec->name || strcmp(spec->name, "threads") == 0 || !options_given(o, spec->name))
             continue;
@@ -217,7 +204,7 @@ static void put_command(struct buffer *b, const struct options *o, const struct 
             value && !json_is_string(value) ? json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(9)) : NULL;
         buffer_print(b, " --%s", spec->name);
         if (spec->type != OPTION_FLAG && value)
-            put_word(b, number ? number : json_string_value(value));
+            shell_word_put(b, number ? number : json_string_value(value));
         free(number);
         json_decref(value);
     }
