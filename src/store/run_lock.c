@@ -124,6 +124,18 @@ enum status run_lock_resumed(struct run_lock *l, const char *run, struct error *
     return s;
 }
 
+bool run_lock_held(const char *dir)
+{
+    char *path = commit_join(dir, LOCK_FILE);
+    const int fd = path ? open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+    struct flock holder = whole();
+    const bool held = fd >= 0 && fcntl(fd, F_GETLK, &holder) == 0 && holder.l_type != F_UNLCK;
+    if (fd >= 0)
+        close(fd);
+    free(path);
+    return held;
+}
+
 void run_lock_release(struct run_lock *l)
 {
     if (l->path) {

@@ -25,6 +25,9 @@ enum status run_lock_take(struct run_lock *l, const char *dir, struct error *err
  * alone needs none. Errors as run_find and run_lock_take. */
 enum status run_lock_resumed(struct run_lock *l, const char *run, struct error *err);
 
+/* Whether another process trains in dir, as far as can be seen: false too where there is no telling. */
+bool run_lock_held(const char *dir);
+
 /* Lets go and removes the file. Does nothing to a lock that is not held. */
 void run_lock_release(struct run_lock *l);
 

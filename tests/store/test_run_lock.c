@@ -162,3 +162,15 @@ Test(run_lock, a_checkpoint_locks_the_run_around_it_and_one_that_stands_alone_no
     cr_assert_str_eq(l.path, scratch_path("run/" FILE_NAME));
     run_lock_release(&l);
 }
+
+Test(run_lock, a_reader_sees_whether_somebody_trains)
+{
+    const char *dir = scratch_folder();
+    cr_assert_not(run_lock_held(dir));
+    const struct holder h = hold(dir);
+    cr_assert(run_lock_held(dir));
+    end(&h, SIGKILL);
+    cr_assert(scratch_exists(scratch_path(FILE_NAME)), "a killed process leaves its file");
+    cr_assert_not(run_lock_held(dir));
+    cr_assert_not(run_lock_held(scratch_path("nowhere")));
+}
