@@ -4,12 +4,17 @@
 
 #include "report/escape.h"
 
+#define LIGHT                                                                                                          \
+    "--paper:#fff;--tint:#f3f4f6;--ink:#1c1f24;--faint:#5b6470;--grid:#dfe3e8;--good:#00684a;--bad:#b3410e;"           \
+    "--s0:#0072b2;--s1:#d55e00;--s2:#009e73;--s3:#cc79a7;--s4:#56b4e9;--s5:#e69f00;--s6:#1c1f24;--s7:#9a8c00"
+#define DARK                                                                                                           \
+    "--paper:#14171c;--tint:#1f242b;--ink:#e8eaed;--faint:#a4adb8;--grid:#363d47;--good:#5fd3a8;--bad:#ff9a5c;"        \
+    "--s0:#56b4e9;--s1:#f0803c;--s2:#2fc79b;--s3:#e3a0c6;--s4:#9bd3f5;--s5:#f2bc4b;--s6:#e8eaed;--s7:#f0e442"
+
+const char picture_light[] = LIGHT, picture_dark[] = DARK;
+
 const char picture_style[] =
-    ":root{--paper:#fff;--tint:#f3f4f6;--ink:#1c1f24;--faint:#5b6470;--grid:#dfe3e8;--good:#00684a;--bad:#b3410e;"
-    "--s0:#0072b2;--s1:#d55e00;--s2:#009e73;--s3:#cc79a7;--s4:#56b4e9;--s5:#e69f00;--s6:#1c1f24;--s7:#9a8c00}"
-    "@media(prefers-color-scheme:dark){:root{--paper:#14171c;--tint:#1f242b;--ink:#e8eaed;--faint:#a4adb8;"
-    "--grid:#363d47;--good:#5fd3a8;--bad:#ff9a5c;"
-    "--s0:#56b4e9;--s1:#f0803c;--s2:#2fc79b;--s3:#e3a0c6;--s4:#9bd3f5;--s5:#f2bc4b;--s6:#e8eaed;--s7:#f0e442}}"
+    ":root{" LIGHT "}@media(prefers-color-scheme:dark){:root{" DARK "}}"
     ".pic{font:12px system-ui,sans-serif;fill:var(--ink)}.pic .back{fill:var(--paper)}.pic .b{font-weight:600}"
     ".pic .faint{fill:var(--faint)}.pic .end{text-anchor:end}.pic .mid{text-anchor:middle}"
     ".pic .line{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}.pic .thin{stroke-width:1.4}"

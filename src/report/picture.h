@@ -10,6 +10,9 @@
 
 #define PICTURE_COLOURS 8
 
+/* The values of those variables, light and dark, as CSS: for a page on which a person chooses. */
+extern const char picture_light[], picture_dark[];
+
 /* CSS: the variables --paper --tint --ink --faint --grid --good --bad --s0 .. --s7, light and dark, and the classes of
  * pictures. A page has it once; a picture that stands alone carries its own. */
 extern const char picture_style[];
