@@ -85,6 +85,9 @@ double = $(1:%.c=$(BUILD)/double/%.o)
 FLOAT_OBJ := $(call float,$(SRC))
 DOUBLE_OBJ := $(call double,$(SRC))
 CLI_OBJ := $(call float,$(CLI))
+# What the report's page looks like and how it behaves, as C.
+ASSETS := $(sort $(wildcard src/report/assets/*))
+ASSETS_OBJ := $(BUILD)/generated/assets.o
 # Tests bring a main of their own.
 CLI_TEST_OBJ := $(filter-out %/cli/main.o,$(CLI_OBJ))
 FUZZ_OBJ := $(call float,$(FUZZ))
@@ -116,7 +119,7 @@ endif
 include $(BUILD)/config.mk $(BUILD)/config-test.mk
 # The folder's own place on this machine is compiled into the tests; the list of objects into the programs.
 $(shell sh scripts/stamp.sh $(BUILD)/place $(call quote,$(CURDIR)))
-$(shell sh scripts/stamp.sh $(BUILD)/objects $(call quote,$(CLI_OBJ) $(FLOAT_OBJ) $(FLOAT_TEST_OBJ) $(DOUBLE_TEST_OBJ)))
+$(shell sh scripts/stamp.sh $(BUILD)/objects $(call quote,$(ASSETS) $(CLI_OBJ) $(FLOAT_OBJ) $(FLOAT_TEST_OBJ) $(DOUBLE_TEST_OBJ)))
 endif
 
 # What a recipe shows: the word and the file, or the command itself with V=1.
@@ -134,13 +137,19 @@ need_criterion = $(if $(TEST_MISSING),$(error $(TEST_MISSING)))
 
 all: $(PROGRAM)
 
-$(PROGRAM): $(CLI_OBJ) $(FLOAT_OBJ) $(PLANT_PROGRAM_OBJ) $(BUILD)/objects
+$(PROGRAM): $(CLI_OBJ) $(FLOAT_OBJ) $(ASSETS_OBJ) $(PLANT_PROGRAM_OBJ) $(BUILD)/objects
 	$(call say,LINK)$(LINK) -o $@ $(filter %.o,$^) $(LIBS)
-$(TEST_FLOAT): $(FLOAT_TEST_OBJ) $(CLI_TEST_OBJ) $(FLOAT_OBJ) $(PLANT_TEST_OBJ) $(BUILD)/objects
+$(TEST_FLOAT): $(FLOAT_TEST_OBJ) $(CLI_TEST_OBJ) $(FLOAT_OBJ) $(ASSETS_OBJ) $(PLANT_TEST_OBJ) $(BUILD)/objects
 	$(call say,LINK)$(LINK) -o $@ $(filter %.o,$^) $(TEST_LIBS) $(LIBS)
-$(TEST_DOUBLE): $(DOUBLE_TEST_OBJ) $(DOUBLE_OBJ) $(PLANT_TEST_OBJ) $(BUILD)/objects
+$(TEST_DOUBLE): $(DOUBLE_TEST_OBJ) $(DOUBLE_OBJ) $(ASSETS_OBJ) $(PLANT_TEST_OBJ) $(BUILD)/objects
 	$(call say,LINK)$(LINK) -o $@ $(filter %.o,$^) $(TEST_LIBS) $(LIBS)
 
+# The stamp names the files: one that goes is noticed too.
+$(BUILD)/generated/assets.c: $(ASSETS) scripts/embed.sh $(BUILD)/objects
+	@mkdir -p $(@D)
+	$(call say,GEN)sh scripts/embed.sh $@ css $(filter %.css,$(ASSETS)) -- html $(filter %.html,$(ASSETS)) -- js $(filter %.js,$(ASSETS))
+$(ASSETS_OBJ): $(BUILD)/generated/assets.c src/report/assets.h $(BUILD)/config.mk
+	$(call say,CC)$(COMPILE) -c -o $@ $<
 $(BUILD)/float/src/%.o: src/%.c $(BUILD)/config.mk
 	@mkdir -p $(@D)
 	$(call say,CC)$(COMPILE) -MMD -MP -c -o $@ $<

@@ -9,9 +9,9 @@
 #include "cli/nearest.h"
 #include "io/json_text.h"
 
-const struct command *const command_list[] = {&cmd_train,   &cmd_generate, &cmd_eval,   &cmd_info,  &cmd_import,
-                                              &cmd_inspect, &cmd_doctor,   &cmd_check,  &cmd_bench, &cmd_explain,
-                                              &cmd_trap,    &cmd_lab,      &cmd_corpus, NULL};
+const struct command *const command_list[] = {&cmd_train,   &cmd_generate, &cmd_eval,   &cmd_info,   &cmd_import,
+                                              &cmd_inspect, &cmd_report,   &cmd_doctor, &cmd_check,  &cmd_bench,
+                                              &cmd_explain, &cmd_trap,     &cmd_lab,    &cmd_corpus, NULL};
 
 const struct command *command_find(const char *name)
 {

@@ -37,7 +37,7 @@ struct command {
 };
 
 extern const struct command cmd_train, cmd_generate, cmd_eval, cmd_info, cmd_check, cmd_trap, cmd_corpus, cmd_lab,
-    cmd_bench, cmd_doctor, cmd_explain, cmd_import, cmd_inspect;
+    cmd_bench, cmd_doctor, cmd_explain, cmd_import, cmd_inspect, cmd_report;
 
 /* All commands, in the order of `nopeek help`; then NULL. */
 extern const struct command *const command_list[];
