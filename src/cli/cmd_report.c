@@ -302,7 +302,7 @@ static enum status run(struct options *options, void *settings, struct error *er
 const struct command cmd_report = {
     .name = "report",
     .group = COMMAND_LOOK,
-    .summary = "writes one page about a run: curves, attention to explore, samples, verdict",
+    .summary = "writes one page about a run: curves, attention to explore, samples",
     .operands = "RUN",
     .min_operands = 1,
     .max_operands = 1,

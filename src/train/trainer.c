@@ -277,6 +277,11 @@ static enum status log_attention(struct trainer *t, struct error *err)
     return s || !record ? s : metrics_append(&t->metrics, record, err);
 }
 
+static enum status tell_of_heads(struct trainer *t, struct error *err)
+{
+    return watching_tell(&t->watching, &t->metrics, t->events.note, t->events.context, err);
+}
+
 static bool all_finite(const real *x, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -355,7 +360,9 @@ static enum status evaluate_now(struct trainer *t, const struct learner *learner
         return s;
     t->events.eval(t->events.context, &e);
     note_plateau(t, e.train_loss);
-    return STATUS_OK;
+    if (attention_known)
+        s = watching_maps(&t->watching, &t->learner, state->step, err);
+    return s || !attention_known ? s : tell_of_heads(t, err);
 }
 
 static enum status save(struct trainer *t, struct error *err)
@@ -429,10 +436,12 @@ static enum status loop(struct trainer *t, const struct learner *learner, size_t
         r.logged = r.step == 1 || due(r.step, s->log_interval) || r.step == s->schedule.steps;
         measure_rate(t, &r, &rate, end);
         const bool eval_due = trainer_evaluates(s, r.step);
-        if (r.logged || eval_due)
-            gpt_learner_attention(&t->learner);
+        gpt_learner_attention(&t->learner);
         if (r.logged)
             status = log_step(t, &r, err);
+        watching_step(&t->watching, &t->learner, r.step, r.loss, r.lr);
+        if (!status)
+            status = tell_of_heads(t, err);
         if (status)
             return status;
         t->events.step(t->events.context, &r);
@@ -486,6 +495,10 @@ enum status trainer_run(struct trainer *t, struct error *err)
         status = metrics_open(&t->metrics, t->dir, t->resumed ? (long long)first : -1, err);
     if (!status && t->metrics.aside)
         note_log_aside(t);
+    if (!status)
+        status = watching_open(&t->watching, t->model, err);
+    if (!status && t->resumed)
+        status = watching_recall(&t->watching, t->dir, err);
     if (!status && !t->resumed)
         status = evaluate_now(t, &learner, false, err);
     if (!status && !t->resumed)
@@ -499,6 +512,7 @@ enum status trainer_run(struct trainer *t, struct error *err)
     }
     if (!status)
         status = loop(t, &learner, end, err);
+    watching_close(&t->watching);
     struct error closing;
     const enum status closed = metrics_close(&t->metrics, &closing);
     if (!status && closed) {

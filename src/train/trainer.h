@@ -20,6 +20,7 @@
 #include "text/tokenizer.h"
 #include "train/gpt_learner.h"
 #include "train/schedule.h"
+#include "train/watching.h"
 
 struct trainer_settings {
     struct schedule schedule;
@@ -88,6 +89,7 @@ struct trainer {
     struct arena arena;
     struct metrics metrics;
     struct leak_report leak;
+    struct watching watching; /* while trainer_run trains */
     char *sample;
     struct run_hold hold;  /* on dir, while trainer_run trains */
     size_t saved;          /* the last step that is on disk */

@@ -310,7 +310,7 @@ Test(trainer, a_loss_above_a_uniform_guess_is_noted)
     rig_make(&rig, "run");
     rig.trainer.settings.schedule = (struct schedule){.lr = 10, .min_lr = 10, .warmup = 0, .steps = 4};
     train_ok(&rig);
-    cr_assert_eq(rig.notes, 1);
+    cr_assert_geq(rig.notes, 1, "and so may be what its heads do");
     cr_assert(strstr(rig.note, "above ln ") && strstr(rig.note, "lower --lr"), "%s", rig.note);
     rig_free(&rig);
 }
