@@ -8,6 +8,7 @@
 #include "cli/check_run.h"
 #include "cli/command.h"
 #include "cli/compute.h"
+#include "cli/compute_rows.h"
 #include "cli/exec_model.h"
 #include "cli/interrupt.h"
 #include "cli/terminal.h"
@@ -53,21 +54,10 @@ static const struct option_spec options_table[] = {
      .metavar = "N",
      .fallback = "0",
      .help = "chooses the random tokens"},
-    {.name = "threads",
-     .type = OPTION_SIZE,
-     .offset = offsetof(struct settings, threads),
-     .metavar = "N",
-     .fallback = "0",
-     .fallback_note = "one per core",
-     .range = OPTION_BETWEEN(0, 1024),
-     .help = "threads to compute with; no matter with --exec"},
-    {.name = "precision",
-     .type = OPTION_CHOICE,
-     .offset = offsetof(struct settings, precision),
-     .metavar = "NAME",
-     .fallback = "fp32",
-     .choices = compute_precisions,
-     .help = "what matrix products compute with; every path of a model trained in bf16 is checked with it"},
+    COMPUTE_ROW_THREADS(offsetof(struct settings, threads), "threads to compute with; no matter with --exec"),
+    COMPUTE_ROW_PRECISION(
+        offsetof(struct settings, precision),
+        "what matrix products compute with; every path of a model trained in bf16 is checked with it"),
     {.name = "json",
      .type = OPTION_FLAG,
      .offset = offsetof(struct settings, json),

@@ -8,6 +8,7 @@
 #include "base/team.h"
 #include "cli/command.h"
 #include "cli/compute.h"
+#include "cli/compute_rows.h"
 #include "cli/eval_logits.h"
 #include "cli/human.h"
 #include "cli/reading.h"
@@ -52,21 +53,9 @@ static const struct option_spec options_table[] = {
      .fallback_note = "the context",
      .help = "symbols from one window to the next; a smaller one gives each prediction more context and takes longer. "
              "At most the context; 0 is the context"},
-    {.name = "threads",
-     .type = OPTION_SIZE,
-     .offset = offsetof(struct settings, threads),
-     .metavar = "N",
-     .fallback = "0",
-     .fallback_note = "one per core",
-     .range = OPTION_BETWEEN(0, 1024),
-     .help = "threads to compute with"},
-    {.name = "precision",
-     .type = OPTION_CHOICE,
-     .offset = offsetof(struct settings, precision),
-     .metavar = "NAME",
-     .fallback = "fp32",
-     .choices = compute_precisions,
-     .help = "what matrix products compute with; the exact loss is fp32's"},
+    COMPUTE_ROW_THREADS(offsetof(struct settings, threads), "threads to compute with"),
+    COMPUTE_ROW_PRECISION(offsetof(struct settings, precision),
+                          "what matrix products compute with; the exact loss is fp32's"),
     {.name = "logits",
      .type = OPTION_PATH,
      .offset = offsetof(struct settings, logits),

@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "cli/command.h"
 #include "cli/compute.h"
+#include "cli/compute_rows.h"
 #include "cli/saved.h"
 #include "cli/stream.h"
 #include "cli/whole_text.h"
@@ -92,14 +93,7 @@ static const struct option_spec options_table[] = {
      .fallback = "1",
      .help = "the same seed writes the same text"},
     OPTION_SECTION("Machine"),
-    {.name = "threads",
-     .type = OPTION_SIZE,
-     .offset = offsetof(struct settings, threads),
-     .metavar = "N",
-     .fallback = "0",
-     .fallback_note = "one per core",
-     .range = OPTION_BETWEEN(0, 1024),
-     .help = "threads to compute with"},
+    COMPUTE_ROW_THREADS(offsetof(struct settings, threads), "threads to compute with"),
     OPTION_END,
 };
 

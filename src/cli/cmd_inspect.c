@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "cli/command.h"
 #include "cli/compute.h"
+#include "cli/compute_rows.h"
 #include "cli/human.h"
 #include "cli/inspect_json.h"
 #include "cli/inspect_page.h"
@@ -79,14 +80,7 @@ static const struct option_spec options_table[] = {
      .type = OPTION_FLAG,
      FIELD(quick),
      .help = "do not measure the loss without each head, which takes a pass over the windows for each"},
-    {.name = "threads",
-     .type = OPTION_SIZE,
-     FIELD(threads),
-     .metavar = "N",
-     .fallback = "0",
-     .fallback_note = "one per core",
-     .range = OPTION_BETWEEN(0, 1024),
-     .help = "threads to compute with"},
+    COMPUTE_ROW_THREADS(offsetof(struct settings, threads), "threads to compute with"),
     OPTION_SECTION("Output"),
     {.name = "json",
      .type = OPTION_FLAG,

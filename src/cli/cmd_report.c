@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/compute.h"
+#include "cli/compute_rows.h"
 #include "cli/human.h"
 #include "cli/interrupt.h"
 #include "cli/report_page.h"
@@ -53,14 +54,7 @@ static const struct option_spec options_table[] = {
      .type = OPTION_FLAG,
      FIELD(quick),
      .help = "do not measure what kind of head each is, which takes some seconds with large models"},
-    {.name = "threads",
-     .type = OPTION_SIZE,
-     FIELD(threads),
-     .metavar = "N",
-     .fallback = "0",
-     .fallback_note = "one per core",
-     .range = OPTION_BETWEEN(0, 1024),
-     .help = "threads to compute with"},
+    COMPUTE_ROW_THREADS(offsetof(struct settings, threads), "threads to compute with"),
     OPTION_END,
 };
 

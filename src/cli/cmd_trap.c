@@ -7,6 +7,7 @@
 #include "base/team.h"
 #include "cli/command.h"
 #include "cli/compute.h"
+#include "cli/compute_rows.h"
 #include "cli/human.h"
 #include "cli/interrupt.h"
 #include "cli/output_file.h"
@@ -89,8 +90,7 @@ static const struct option_spec options_table[] = {
      .help = "of the first weights and the order of the text, for both twins"},
 
     OPTION_SECTION("Work"),
-    {.name = "threads", .type = OPTION_SIZE, FIELD(threads), .metavar = "N", .fallback = "0",
-     .fallback_note = "one per core", .range = OPTION_BETWEEN(0, 1024), .help = "threads to compute with"},
+    COMPUTE_ROW_THREADS(offsetof(struct settings, threads), "threads to compute with"),
     {.name = "eval-interval", .type = OPTION_SIZE, FIELD(eval_interval), .metavar = "N", .fallback = "100",
      .help = "steps between evaluations; 0: only before the first step and after the last"},
     {.name = "eval-windows", .type = OPTION_SIZE, FIELD(eval_windows), .metavar = "N", .fallback = "6",
