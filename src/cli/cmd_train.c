@@ -121,7 +121,7 @@ static enum status show_result(struct train_session *s, struct error *err)
         terminal_note(&s->notes, "next: nopeek generate %s/best (or %s for the last step)", t->dir, t->dir);
         return STATUS_OK;
     }
-    terminal_note(&s->notes, "next: nopeek generate %s", t->dir);
+    terminal_note(&s->notes, "next: nopeek generate %s; or see how it went: nopeek report %s", t->dir, t->dir);
     return STATUS_OK;
 }
 

@@ -14,7 +14,7 @@
 #include "cli/whole_text.h"
 
 /* What all frames of a page may take. */
-#define REPORT_FILM_BYTES ((size_t)3300 << 10)
+#define REPORT_FILM_BYTES ((size_t)2800 << 10)
 
 struct report_frame {
     size_t step;

@@ -11,7 +11,7 @@
 
 /* Values of all heads' curves together, which bounds how many bins each has. */
 #define HEAD_VALUES ((size_t)60000)
-#define FEWEST_BINS ((size_t)60)
+#define FEWEST_BINS ((size_t)4)
 
 static enum status no_memory(struct error *err)
 {

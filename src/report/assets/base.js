@@ -34,11 +34,12 @@ const several = new Intl.NumberFormat("en");
 const count = (n) => several.format(n);
 const is = (x) => typeof x === "number" && isFinite(x);
 
-/* So many digits as a person can use. */
+/* With so many digits. */
 function figure(x, digits) {
     if (!is(x)) return "–";
-    if (x !== 0 && (Math.abs(x) < 1e-3 || Math.abs(x) >= 1e5)) return x.toExponential(Math.min(digits, 3) - 1);
-    return String(Number(x.toPrecision(digits)));
+    if (x === 0) return "0";
+    if (Math.abs(x) < 1e-3 || Math.abs(x) >= 1e6) return x.toExponential(Math.min(digits, 3) - 1);
+    return Math.abs(x) >= Math.pow(10, digits - 1) ? count(Math.round(x)) : x.toPrecision(digits);
 }
 
 /* Characters that are not seen, or that turn the direction of writing, by their code points. */
@@ -74,9 +75,9 @@ function recall() {
     if (!at) return;
     const [layer, head, step, symbol] = at.slice(1).map(Number);
     if (layer < L && head < H) Object.assign(chosen, {layer, head});
-    /* While a run is followed its last frame stays the last: only an earlier one was meant by its step. */
+    /* While a run is followed, who looked at its last frame goes on looking at the last. */
     const frame = data.film.frames.findIndex((f) => f.step === step);
-    if (frame >= 0 && !stored("latest")) chosen.frame = frame;
+    if (frame >= 0 && !(data.run.watching && stored("latest") === "yes")) chosen.frame = frame;
     if (symbol < data.film.labels.length) chosen.symbol = symbol;
 }
 

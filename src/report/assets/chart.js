@@ -15,8 +15,11 @@ function ticksBetween(low, high, wanted) {
     return ticks;
 }
 
+/* Of a tick: no digit more than it has. */
 function shorten(value) {
-    return Math.abs(value) >= 1e4 ? Number((value / 1000).toPrecision(6)) + "k" : figure(value, 6);
+    const size = Math.abs(value);
+    if (size >= 1e7 || (size > 0 && size < 1e-3)) return value.toExponential();
+    return size >= 1e4 ? Number((value / 1000).toPrecision(6)) + "k" : String(value);
 }
 
 /* The range of finite values, never empty; with whole ticks at its ends. */
@@ -125,7 +128,7 @@ function chart(id, options) {
         const names = [];
         for (const l of levels) {
             svg.append(drawn("path", {class: "ref", d: `M${box.left} ${y.place(l.y).toFixed(1)}H${box.right}`}));
-            names.push({text: l.name + " " + figure(l.y, options.digits), y: y.place(l.y)});
+            names.push({text: l.name + " = " + figure(l.y, options.digits), y: y.place(l.y)});
         }
         for (const s of series) svg.append(lineOf(s, x, y));
         drawNames(svg, names, box, series.map((s) => y.place(s.y[lastOf(s)])));
@@ -141,16 +144,16 @@ function chart(id, options) {
         readout.replaceChildren(make("span", {class: "step"}, k < 0 ? "last: " : "step " + count(step) + ": "));
         cursor.replaceChildren();
         if (k >= 0) cursor.append(drawn("path", {d: `M${x.place(step).toFixed(1)} ${box.top}V${box.bottom}`}));
-        for (const s of series) say(s, k < 0 ? lastOf(s) : nearest(s.x, step), k);
+        for (const s of series) say(s, k < 0 ? lastOf(s) : nearest(s.x, step), step, k >= 0);
     }
-    function say(s, j, marked) {
+    function say(s, j, step, marked) {
         const here = j >= 0 && is(s.y[j]) ? s.y[j] : null;
         const entry = make("span", {class: "entry", "data-series": s.name, "data-step": j >= 0 ? s.x[j] : "",
                                     "data-value": here === null ? "" : here},
                            swatch(s), s.name + " ", make("b", {}, figure(here, options.digits)));
-        if (marked >= 0 && j >= 0 && s.x[j] !== every[marked]) entry.append(make("span", {class: "faint"}, " at " + count(s.x[j])));
+        if (j >= 0 && s.x[j] !== step) entry.append(make("span", {class: "faint"}, " at " + count(s.x[j])));
         readout.append(entry, " ");
-        if (marked >= 0 && here !== null)
+        if (marked && here !== null)
             cursor.append(drawn("circle", {cx: x.place(s.x[j]).toFixed(1), cy: y.place(here).toFixed(1), r: 3.5, class: "s" + s.look % 8}));
     }
     const move = (event) => point(nearest(every, x.value(event.clientX - plot.getBoundingClientRect().left)));
@@ -224,7 +227,7 @@ const curve = (name, pair, look, more) => Object.assign({name, x: pair[0], y: pa
 
 function setUpCurves() {
     const c = data.curves, e = data.evals, per = "nats per " + data.model.unit;
-    const levels = [{name: "guessing all alike, ln " + data.model.vocab_size, y: data.uniform}];
+    const levels = [{name: "guessing all alike: ln " + data.model.vocab_size, y: data.uniform}];
     if (data.entropy.known && is(data.entropy.validation))
         levels.push({name: "true entropy of the validation text", y: data.entropy.validation});
     chart("loss-chart", {
@@ -247,7 +250,7 @@ function curvesNote() {
         return data.run.imported ? "This model was imported: there is no log of its training." : "There is no log of training here.";
     const notes = [];
     if (data.thinned.steps > 1)
-        notes.push(`Of each ${data.thinned.steps} neighbouring records the lowest and the highest are drawn: no spike is lost.`);
+        notes.push(`Of each ${count(data.thinned.steps)} neighbouring records the lowest and the highest are drawn: no spike is lost.`);
     if (data.evals.generation[1].some(is))
         notes.push("“As it writes” is the loss of the first " + Math.min(64, data.model.block_size) + " " + data.model.units + " of a few windows of the " +
                    "validation part, each predicted with nothing after it: there is less before them than elsewhere, so they are harder.");

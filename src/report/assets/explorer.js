@@ -48,7 +48,7 @@ function setUpExplorer() {
             ". With nopeek report --text, the checkpoints are asked about a text of yours."));
         return;
     }
-    chosen.frame = Math.min(chosen.frame, film.frames.length - 1);
+    store("latest", chosen.frame === film.frames.length - 1 ? "yes" : "");
     root.append(make("p", {}, "Point at a character, tap it, or move with the arrow keys: the stronger the colour of another, the more " +
             "of its attention goes there. A row's weights sum to 1."),
         controls(), make("p", {id: "kind", "aria-live": "polite"}),
@@ -160,7 +160,7 @@ let miniSize = 0;
 
 /* A row a layer, where a row holds so many that can be seen. */
 function sizeMinis() {
-    const room = $("minis").clientWidth / H - 14, size = Math.round(Math.min(112, Math.max(26, room)));
+    const room = $("minis").clientWidth / H - 14, size = Math.round(Math.max(26, Math.min(112, room, 620 / L - 22)));
     if (size === miniSize) return;
     miniSize = size;
     $("minis").style.gridTemplateColumns = room >= 26 ? `repeat(${H}, ${size + 8}px)` : `repeat(auto-fill, ${size + 8}px)`;
