@@ -6,7 +6,8 @@
 
 #define HUMAN_SIZE 32
 
-/* "4.2 ms", "42 ms", "0.42 s", "8.3 s", "47 s", "3 min 05 s", "2 h 07 min", "3 d 4 h"; "?" for a negative or non-finite time. */
+/* "4.2 ms", "42 ms", "0.42 s", "8.3 s", "47 s", "3 min 05 s", "2 h 07 min", "3 d 4 h"; "?" for a negative or non-finite
+ * time. */
 const char *human_duration(char out[HUMAN_SIZE], double seconds);
 
 /* Three digits and a unit of a thousand: "0.5", "812", "34.1k", "2.05M"; "?" for NaN and infinities. */

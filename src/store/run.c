@@ -360,9 +360,9 @@ static enum status check_folder(bool *holds, const char *dir, bool force, struct
     if (s == STATUS_OK)
         s = holds_run(holds, dir, err);
     if (s == STATUS_OK && *holds && !force)
-        s = fail(
-            err, STATUS_USAGE,
-            "%s: holds a run already: continue it with --resume, move it aside with --force, or name another -o", dir);
+        s = fail(err, STATUS_USAGE,
+                 "%s: holds a run already: continue it with --resume, move it aside with --force, or name another -o",
+                 dir);
     return s;
 }
 
