@@ -186,8 +186,7 @@ static const struct {
     [HEAD_ITSELF] = {"itself", "looks at its own character"},
     [HEAD_UNIFORM] = {"uniform", "looks at everything alike: it averages, and is often wasted"},
     [HEAD_SHARP] = {"sharp", "picks one or two characters, by no pattern known here"},
-    [HEAD_MIXED] = {"mixed", "looks at several things: how many characters back on average, and which kind it is most "
-                             "like, with the share of its weight that fits that"},
+    [HEAD_MIXED] = {"mixed", "looks at several things"},
 };
 
 const char *head_kind_name(enum head_kind k)
@@ -212,6 +211,6 @@ void head_kind_evidence(char out[HEAD_KIND_EVIDENCE], const struct head_measure 
         snprintf(out, HEAD_KIND_EVIDENCE, "%.2f of its weight, the largest in %.0f %% of rows; by chance %.2f",
                  s->weight, 100 * s->largest, s->chance);
     else
-        snprintf(out, HEAD_KIND_EVIDENCE, "looks %.0f back; most like %s, %.2f (by chance %.2f)", m->reach,
-                 words[near].name, s->weight, s->chance);
+        snprintf(out, HEAD_KIND_EVIDENCE, "%.0f character%s back; most like %s, %.2f (chance %.2f)", m->reach,
+                 m->reach >= 0.5 && m->reach < 1.5 ? "" : "s", words[near].name, s->weight, s->chance);
 }
