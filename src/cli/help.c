@@ -171,15 +171,23 @@ static void put_first_steps(const struct terminal *out)
         fprintf(out->stream, "  nopeek %-24s %s\n", e->line, e->purpose);
 }
 
-static void put_group(const struct terminal *out, const struct command *const *list, enum command_group group,
-                      const char *title)
+const char *help_group(enum command_group group)
+{
+    static const char *const titles[] = {[COMMAND_MAKE] = "Make a model, and use it",
+                                         [COMMAND_LOOK] = "Look inside",
+                                         [COMMAND_TEST] = "Put it to the test",
+                                         [COMMAND_LEARN] = "Learn how it works"};
+    return titles[group];
+}
+
+static void put_group(const struct terminal *out, const struct command *const *list, enum command_group group)
 {
     bool headed = false;
     for (size_t i = 0; list[i]; i++) {
         if (list[i]->group != group)
             continue;
         if (!headed)
-            heading(out, title);
+            heading(out, help_group(group));
         headed = true;
         fprintf(out->stream, "  %-9s %s\n", list[i]->name, list[i]->summary);
     }
@@ -193,19 +201,10 @@ static void put_usage(const struct terminal *out)
 
 void help_overview(const struct terminal *out, const struct command *const *list)
 {
-    static const struct {
-        enum command_group group;
-        const char *title;
-    } groups[] = {
-        {COMMAND_MAKE, "Make a model, and use it"},
-        {COMMAND_LOOK, "Look inside"},
-        {COMMAND_TEST, "Put it to the test"},
-        {COMMAND_LEARN, "Learn how it works"},
-    };
     put_usage(out);
     put_first_steps(out);
-    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
-        put_group(out, list, groups[i].group, groups[i].title);
+    for (enum command_group group = COMMAND_MAKE; group <= COMMAND_LEARN; group++)
+        put_group(out, list, group);
     fputs("\n`nopeek help COMMAND` shows what a command does, its options and examples.\n"
           "Exit status: 0 done, 1 failed, 2 wrong usage, 3 leak found, 130 interrupted.\n",
           out->stream);

@@ -25,6 +25,9 @@ void help_remarks(char out[HELP_REMARKS_SIZE], const struct option_spec *spec);
 /* What to type first; then {NULL, NULL}. */
 extern const struct command_example help_first_steps[];
 
+/* What a group of commands is for: "Make a model, and use it". */
+const char *help_group(enum command_group group);
+
 /* What the program is, what to type first, and its commands by group. Headings are bold where `out` has colour. */
 void help_overview(const struct terminal *out, const struct command *const *list);
 

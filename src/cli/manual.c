@@ -58,7 +58,7 @@ static void put_option(FILE *out, const struct option_spec *spec)
 
 static void put_command(FILE *out, const struct command *c)
 {
-    fprintf(out, ".SS nopeek %s [options] ", c->name);
+    fprintf(out, ".SS nopeek %s [options]%s", c->name, c->operands[0] ? " " : "");
     put_escaped(out, c->operands, false);
     fputc('\n', out);
     put_paragraphs(out, c->about);
@@ -79,26 +79,53 @@ static void put_command(FILE *out, const struct command *c)
     }
 }
 
+/* The list of `nopeek help`, under the same headings. */
+static void put_list(FILE *out, const struct command *const *list)
+{
+    for (enum command_group group = COMMAND_MAKE; group <= COMMAND_LEARN; group++) {
+        bool headed = false;
+        for (size_t i = 0; list[i]; i++) {
+            if (list[i]->group != group)
+                continue;
+            if (!headed)
+                fprintf(out, ".PP\n%s:\n", help_group(group));
+            headed = true;
+            fprintf(out, ".TP 11\n.B %s\n", list[i]->name);
+            put_escaped(out, list[i]->summary, true);
+            fputc('\n', out);
+        }
+    }
+}
+
+static void put_first_steps(FILE *out)
+{
+    fputs(".SH EXAMPLES\nWhat to type first:\n", out);
+    for (const struct command_example *e = help_first_steps; e->line; e++) {
+        fputs(".TP\n.B nopeek ", out);
+        put_escaped(out, e->line, false);
+        fputc('\n', out);
+        put_escaped(out, e->purpose, true);
+        fputc('\n', out);
+    }
+}
+
 void manual_write(FILE *out, const struct command *const *list)
 {
-    fputs(".TH NOPEEK 1 \"\" \"nopeek " NOPEEK_VERSION "\" \"User Commands\"\n"
+    fputs(".TH NOPEEK 1 \"" NOPEEK_DATE "\" \"nopeek " NOPEEK_VERSION "\" \"User Commands\"\n"
           ".SH NAME\nnopeek \\- train a small transformer, and see whether it peeks at the future\n"
           ".SH SYNOPSIS\n.B nopeek\n.I command\n[options] [operands]\n.SH DESCRIPTION\n",
           out);
     put_paragraphs(out, HELP_PROGRAM);
-    for (size_t i = 0; list[i]; i++) {
-        fprintf(out, ".TP\n.B %s\n", list[i]->name);
-        put_escaped(out, list[i]->summary, true);
-        fputc('\n', out);
-    }
+    put_list(out, list);
     fputs(".SH COMMANDS\n"
           "Every command also takes\n.BI \\-\\-config \" FILE\"\n(options as a JSON object of names and values; the "
           "command line wins),\n.B \\-\\-help\nand\n.BR \\-\\-version .\n",
           out);
     for (size_t i = 0; list[i]; i++)
         put_command(out, list[i]);
-    fputs(".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage, 3 a leak was found, 130 interrupted after saving.\n"
-          ".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nset to anything: no colour\n"
+    fputs(".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage, 3 a leak was found, 130 interrupted after saving.\n", out);
+    put_first_steps(out);
+    fputs(".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nset to anything but nothing: no colour\n"
           ".TP\n.B NOPEEK_ISA\nthe highest instruction set to use: portable, avx2, avx512, avx512\\-bf16 or amx\n"
           ".TP\n.B TMPDIR\nwhere temporary files go (/tmp)\n",
           out);

@@ -125,9 +125,10 @@ enum status tokenizer_refuse(const struct tokenizer *t, const struct utf8_count 
     char what[UTF8_DESCRIPTION_SIZE];
     utf8_describe(code, what);
     return fail(err, STATUS_FORMAT,
-                "%s: the character %s at byte offset %zu (after %zu characters, on line %zu) is not among the %zu of "
+                "%s: the character %s at byte offset %zu (after %zu character%s, on line %zu) is not among the %zu of "
                 "the vocabulary; replace it, or train on a text that has it or with --tokens byte",
-                name, what, before->bytes, before->characters, utf8_line(before), tokenizer_count(t));
+                name, what, before->bytes, before->characters, before->characters == 1 ? "" : "s", utf8_line(before),
+                tokenizer_count(t));
 }
 
 /* Length of the symbol at bytes[0], 0 when the vocabulary has none that stands there. */

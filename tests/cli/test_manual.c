@@ -18,6 +18,7 @@ static const struct option_spec table[] = {
 };
 
 static const struct command thing = {.name = "thing",
+                                     .group = COMMAND_LOOK,
                                      .summary = "does things",
                                      .operands = "TEXT",
                                      .about = "First.\n\n'Second' one.",
@@ -42,7 +43,8 @@ Test(manual, says_what_the_table_of_options_says)
 {
     char *text = page();
     expect(text, ".SH NAME\nnopeek \\- ");
-    expect(text, ".TP\n.B thing\ndoes things\n");
+    expect(text, ".PP\nLook inside:\n.TP 11\n.B thing\ndoes things\n.SH COMMANDS\n");
+    expect(text, ".SH EXAMPLES\nWhat to type first:\n.TP\n.B nopeek ");
     expect(text, ".TP\n.B \\-o, \\-\\-out \\fIRUN\\fP\n");
     expect(text, "(default run)\n");
     free(text);
@@ -67,4 +69,14 @@ Test(manual, the_program_has_a_page_with_all_its_commands)
         expect(p.out, heading);
     }
     program_free(&p);
+}
+
+/* Without a date mandoc warns, and shows today's. */
+Test(manual, has_the_date_of_the_version)
+{
+    char *text = page();
+    int year, month, day, end = 0;
+    cr_assert_eq(sscanf(text, ".TH NOPEEK 1 \"%4d-%2d-%2d\"%n", &year, &month, &day, &end), 3, "%.60s", text);
+    cr_assert(end > 0 && year >= 2026 && month >= 1 && month <= 12 && day >= 1 && day <= 31, "%.60s", text);
+    free(text);
 }
