@@ -37,8 +37,22 @@ static void bash_value(FILE *out, const struct option_spec *spec)
         put_choices(out, spec);
         fputs("' -- \"$cur\")); return ;;\n", out);
     } else {
-        fputs(spec->type == OPTION_PATH ? "COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n" : "return ;;\n", out);
+        fputs(spec->type == OPTION_PATH ? "_nopeek_files; return ;;\n" : "return ;;\n", out);
     }
+}
+
+/* What `lab` runs is one of a few words: "detectors|cost". */
+static void put_alternatives(FILE *out, const char *operands)
+{
+    for (; *operands != '\0'; operands++)
+        fputc(*operands == '|' ? ' ' : *operands, out);
+}
+
+static void bash_operands(FILE *out, const char *operands)
+{
+    fputs("        if [[ $cur != -* ]]; then COMPREPLY=($(compgen -W '", out);
+    put_alternatives(out, operands);
+    fputs("' -- \"$cur\")); return; fi\n", out);
 }
 
 static void bash_command(FILE *out, const struct command *c)
@@ -47,9 +61,10 @@ static void bash_command(FILE *out, const struct command *c)
     for (const struct option_spec *spec = c->options; !option_is_end(spec); spec++)
         if (spec->name && spec->type != OPTION_FLAG)
             bash_value(out, spec);
-    fputs("            --config) COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n        esac\n"
-          "        words='",
-          out);
+    fputs("            --config) _nopeek_files; return ;;\n        esac\n", out);
+    if (strchr(c->operands, '|'))
+        bash_operands(out, c->operands);
+    fputs("        words='", out);
     for (const struct option_spec *spec = c->options; !option_is_end(spec); spec++)
         if (spec->name)
             put_long(out, spec, " ");
@@ -59,6 +74,11 @@ static void bash_command(FILE *out, const struct command *c)
 static void bash(FILE *out, const struct command *const *list)
 {
     fputs("# bash completion for nopeek\n"
+          "_nopeek_files() { # names may have blanks in them\n"
+          "    local IFS=$'\\n'\n"
+          "    compopt -o filenames 2>/dev/null\n"
+          "    COMPREPLY=($(compgen -f -- \"$cur\"))\n"
+          "}\n"
           "_nopeek() {\n"
           "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words=\n"
           "    COMPREPLY=()\n"
@@ -75,10 +95,10 @@ static void bash(FILE *out, const struct command *const *list)
           "    if [[ $cur == -* ]]; then\n"
           "        COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
           "    else\n"
-          "        COMPREPLY=($(compgen -f -- \"$cur\"))\n"
+          "        _nopeek_files\n"
           "    fi\n"
           "}\n"
-          "complete -o filenames -o bashdefault -F _nopeek nopeek\n",
+          "complete -o bashdefault -F _nopeek nopeek\n",
           out);
 }
 
@@ -160,9 +180,15 @@ static void zsh(FILE *out, const struct command *const *list)
                 zsh_option(out, spec);
         fputs("        '--config[read options from a JSON object]:FILE:_files' \\\n"
               "        '(-h --help)'{-h,--help}'[show this page]' \\\n"
-              "        '--version[show the version]' \\\n"
-              "        '*:file:_files' ;;\n",
+              "        '--version[show the version]' \\\n",
               out);
+        if (strchr(list[i]->operands, '|')) {
+            fputs("        '1:experiment:(", out);
+            put_alternatives(out, list[i]->operands);
+            fputs(")' ;;\n", out);
+        } else {
+            fputs("        '*:file:_files' ;;\n", out);
+        }
     }
     fputs("    esac\n"
           "}\n"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "support/program.h"
+#include "support/scratch.h"
 
 /* What bash offers for the last of these words. */
 static void offers(const char *words, const char *expected)
@@ -33,6 +34,28 @@ Test(completion, bash_offers_commands_options_and_values)
     offers("nopeek train --n-layer \"\"", "\n"); /* a number: nothing to offer */
     offers("nopeek train --resume /de", "/dev\n");
     offers("nopeek eval /de", "/dev\n");
+    offers("nopeek lab \"\"", "detectors cost scaling heads\n");
+    offers("nopeek lab --se", "--seeds --seed\n");
+}
+
+/* Each name is one word, and the shell is told to quote it. */
+Test(completion, bash_offers_names_with_blanks_whole, .init = scratch_make, .fini = scratch_remove)
+{
+    struct program p;
+    char line[1024];
+    scratch_write(scratch_path("my book.txt"), "x", 1);
+    scratch_write(scratch_path("my other.txt"), "x", 1);
+    snprintf(
+        line, sizeof line,
+        "cd '%s' && bash -c 'eval \"$(\"$0\" help --completion bash)\"; compopt() { echo \"$@\"; }; COMP_WORDS=(nopeek "
+        "train my); COMP_CWORD=2; _nopeek; printf \"<%%s>\" \"${COMPREPLY[@]}\"' \"$NOPEEK\"",
+        scratch_folder());
+    program_shell(&p, line);
+    cr_assert_eq(p.status, 0, "%s%s", p.out, p.err);
+    cr_assert(strncmp(p.out, "-o filenames\n<my ", 17) == 0 && strstr(p.out, "<my book.txt>") &&
+                  strstr(p.out, "<my other.txt>"),
+              "%s", p.out);
+    program_free(&p);
 }
 
 Test(completion, zsh_has_a_line_for_every_option_of_every_command)
@@ -54,6 +77,7 @@ Test(completion, zsh_has_a_line_for_every_option_of_every_command)
             cr_assert(strstr(at, option), "%s %s", command_list[i]->name, option);
         }
     }
+    cr_assert(strstr(p.out, "'1:experiment:(detectors cost scaling heads)' ;;\n"), "%s", p.out);
     program_free(&p);
 }
 
