@@ -112,6 +112,14 @@ void terminal_note(struct terminal *t, const char *format, ...)
     fflush(t->stream);
 }
 
+/* Bytes up to the next place where a line may end. A command line is to be copied from the screen: it stays whole, up
+ * to the end of its clause. */
+static size_t unbroken(const char *text)
+{
+    const size_t command = strncmp(text, "nopeek ", 7) == 0 ? strcspn(text, ",;:)") : 0;
+    return command + strcspn(text + command, " ");
+}
+
 void terminal_entry(struct terminal *t, const char *label, const char *format, ...)
 {
     char text[1024];
@@ -124,7 +132,7 @@ void terminal_entry(struct terminal *t, const char *label, const char *format, .
     fputs(label, t->stream);
     size_t column = indent;
     for (char *word = text; *word != '\0';) {
-        const size_t n = strcspn(word, " ");
+        const size_t n = unbroken(word);
         const char after = word[n];
         word[n] = '\0';
         const size_t columns = utf8_columns(word);

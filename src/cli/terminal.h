@@ -38,7 +38,8 @@ void terminal_clear(struct terminal *t);
 void terminal_note(struct terminal *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* An entry of a list for people: `label`, then "format". On a screen it is wrapped between words to the width, below
- * the end of the label; elsewhere it is one line. At most 1023 bytes of text. */
+ * the end of the label, but for "nopeek ..." up to the end of the clause; elsewhere it is one line. At most 1023 bytes
+ * of text. */
 void terminal_entry(struct terminal *t, const char *label, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -118,6 +118,17 @@ Test(terminal, an_entry_is_wrapped_between_words_on_a_screen_and_one_line_in_a_p
     fclose(f);
 }
 
+Test(terminal, a_command_in_an_entry_is_not_broken)
+{
+    struct screen s;
+    struct terminal t;
+    set_environment("dumb", NULL);
+    screen_open(&s, 16);
+    terminal_open(&t, s.stream);
+    terminal_entry(&t, "", "go on with nopeek train --resume run; or see nopeek help");
+    screen_expect(&s, "go on with\r\nnopeek train --resume run;\r\nor see\r\nnopeek help\r\n");
+}
+
 Test(terminal, an_entry_counts_columns_and_not_bytes)
 {
     struct screen s;
