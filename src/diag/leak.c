@@ -287,27 +287,57 @@ __attribute__((format(printf, 3, 4))) static void append(char *out, size_t size,
 
 static bool same_kind(const struct leak_place *a, const struct leak_place *b)
 {
-    return a->layer == b->layer && a->backward == b->backward && a->shape.pattern == b->shape.pattern &&
-           a->shape.number == b->shape.number && strcmp(a->operation, b->operation) == 0;
+    return a->backward == b->backward && a->shape.pattern == b->shape.pattern && a->shape.number == b->shape.number &&
+           strcmp(a->operation, b->operation) == 0;
 }
 
-/* "layer 0 heads 0-3: attention sees all later positions", places of one kind in a run. */
-static size_t describe_run(char *out, size_t size, const struct leak_report *r, size_t first, size_t listed)
+/* Where the heads that see alike end, of those that follow `first` in its layer. */
+static size_t end_of_heads(const struct leak_report *r, size_t first, size_t listed)
 {
     const struct leak_place *p = &r->place[first];
     size_t end = first + 1;
-    while (end < listed && same_kind(p, &r->place[end]) && p->head != LEAK_NO_HEAD &&
+    while (end < listed && p->head != LEAK_NO_HEAD && same_kind(p, &r->place[end]) && r->place[end].layer == p->layer &&
            r->place[end].head == r->place[end - 1].head + 1)
         end++;
+    return end;
+}
+
+/* Whether the n places before `at` come again there, one layer on. */
+static bool comes_again(const struct leak_report *r, size_t at, size_t n, size_t listed)
+{
+    for (size_t k = at; k < at + n; k++)
+        if (k >= listed || r->place[k].layer == LEAK_NO_LAYER || r->place[k].layer != r->place[k - n].layer + 1 ||
+            r->place[k].head != r->place[k - n].head || !same_kind(&r->place[k], &r->place[k - n]))
+            return false;
+    return true;
+}
+
+/* "layers 0-2", "layer 1 head 3", ... */
+static void name_range(char *out, size_t size, const char *name, size_t first, size_t last)
+{
+    if (first == last)
+        append(out, size, "%s %zu", name, first);
+    else
+        append(out, size, "%ss %zu-%zu", name, first, last);
+}
+
+/* "layers 0-3 heads 0-3: attention sees all later positions", places of one kind in a run. */
+static size_t describe_run(char *out, size_t size, const struct leak_report *r, size_t first, size_t listed)
+{
+    const struct leak_place *p = &r->place[first];
+    const size_t heads = end_of_heads(r, first, listed) - first;
+    size_t end = first + heads;
+    while (comes_again(r, end, heads, listed))
+        end += heads;
     char seen[CHART_WORDS_SIZE];
     chart_words(seen, &p->shape);
     append(out, size, "%s", first ? "; " : "");
     if (p->layer != LEAK_NO_LAYER)
-        append(out, size, "layer %zu", p->layer);
-    if (p->head != LEAK_NO_HEAD && end - first == 1)
-        append(out, size, " head %zu", p->head);
-    else if (p->head != LEAK_NO_HEAD)
-        append(out, size, " heads %zu-%zu", p->head, r->place[end - 1].head);
+        name_range(out, size, "layer", p->layer, r->place[end - 1].layer);
+    if (p->head != LEAK_NO_HEAD) {
+        append(out, size, " ");
+        name_range(out, size, "head", p->head, r->place[end - 1].head);
+    }
     append(out, size, "%s%s%s sees %s", p->layer == LEAK_NO_LAYER ? "" : ": ", p->operation,
            p->backward ? " (backward pass only)" : "", seen);
     return end;

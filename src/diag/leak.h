@@ -61,8 +61,8 @@ enum leak_effort {
 enum status leak_check(struct leak_report *r, const struct gpt *g, struct work *w, enum leak_effort effort,
                        uint64_t seed, uint32_t step, struct error *err);
 
-/* One line: "no leak (...)" with what was tried, or where and how much: "leak: layer 0 heads 0-3: attention sees all
- * later positions; layer 1 head 2: attention sees ...; changing tokens from position 1 on changes ...". */
+/* One line: "no leak (...)" with what was tried, or where and how much: "leak: layers 0-3 heads 0-3: attention sees
+ * all later positions; layer 1 head 2: attention sees ...; changing tokens from position 1 on changes ...". */
 void leak_describe(char *out, size_t size, const struct leak_report *r);
 
 #endif
