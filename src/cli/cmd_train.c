@@ -235,6 +235,15 @@ static enum status train(struct train_session *s, struct error *err)
     return status;
 }
 
+/* Before anything is read. That somebody trains in a run which is in the way is the more urgent thing to say. */
+static enum status check_directory(struct train_session *s, struct error *err)
+{
+    struct error taken;
+    const enum status status = run_may_create(s->t->out, s->t->force, err);
+    const enum status locked = status == STATUS_USAGE ? run_lock_take(&s->lock, s->t->out, &taken) : STATUS_OK;
+    return locked ? fail(err, locked, "%s", taken.message) : status;
+}
+
 static enum status work(struct train_session *s, struct error *err)
 {
     const struct train_options *t = s->t;
@@ -242,7 +251,7 @@ static enum status work(struct train_session *s, struct error *err)
         return fail(err, STATUS_USAGE, "--dry-run trains nothing and --verify-resume does: leave one out");
     enum status status = STATUS_OK;
     if (!t->resume && !t->dry_run && !t->verify_resume) /* else nothing is written there */
-        status = run_may_create(t->out, t->force, err);
+        status = check_directory(s, err);
     if (!status)
         status = train_session_load(s, err);
     if (!status)
