@@ -10,6 +10,7 @@
 #include "cli/compute_rows.h"
 #include "cli/saved.h"
 #include "cli/stream.h"
+#include "cli/terminal.h"
 #include "cli/whole_text.h"
 #include "model/decode.h"
 #include "model/sample.h"
@@ -333,6 +334,8 @@ static enum status generate(struct writer *w, const struct gpt *model, struct er
     const size_t block = model->config.block_size, samples = w->settings->samples;
     const struct prompt *p = w->prompt;
     struct arena arena = {0};
+    struct terminal notes;
+    terminal_open(&notes, stderr);
     sample_layout(&w->scratch, &arena, w->V);
     enum status s = arena_place(&arena, err);
     if (s != STATUS_OK)
@@ -342,8 +345,9 @@ static enum status generate(struct writer *w, const struct gpt *model, struct er
                       err);
     if (s == STATUS_OK) {
         if (p->count > block)
-            fprintf(stderr, "note: the prompt has %zu symbols and the context holds %zu: only the last %zu count\n",
-                    p->count, block, block);
+            terminal_entry(&notes,
+                           "note: ", "the prompt has %zu symbols and the context holds %zu: only the last %zu count",
+                           p->count, block, block);
         for (size_t first = 0; first < samples && s == STATUS_OK; first += TOGETHER)
             s = write_group(w, first, err);
         decode_free(&w->decode);
@@ -361,12 +365,14 @@ static enum status with_prompt(struct writer *w, const struct saved *saved, stru
     const enum status s = tokenizer_silent(&silent, t, err);
     if (s != STATUS_OK)
         return s;
+    struct terminal notes;
+    terminal_open(&notes, stderr);
     w->sample = w->settings->sample;
     w->sample.never = silent;
     saved_warn(saved);
     if (silent)
-        fprintf(stderr, "note: %zu of the %zu ids stand for nothing, and are never drawn\n",
-                t->size - tokenizer_count(t), t->size);
+        terminal_entry(&notes, "note: ", "%zu of the %zu ids stand for nothing, and are never drawn",
+                       t->size - tokenizer_count(t), t->size);
     const enum status status = generate(w, &saved->checkpoint.model, err);
     free(silent);
     return status;

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "cli/reading.h"
+#include "cli/terminal.h"
 #include "io/commit.h"
 #include "io/lines.h"
 #include "io/metrics.h"
@@ -54,10 +55,12 @@ bool saved_leaky(const struct saved *s)
 
 void saved_warn(const struct saved *s)
 {
+    struct terminal notes;
+    terminal_open(&notes, stderr);
     if (saved_leaky(s))
-        fprintf(stderr,
-                "note: this run was trained with a leak (symbols saw the ones after them): its losses mean nothing, "
-                "and its text is likely to be garbage\n");
+        terminal_entry(&notes, "note: ",
+                       "this run was trained with a leak (symbols saw the ones after them): its losses mean nothing, "
+                       "and its text is likely to be garbage");
 }
 
 double saved_val_split(const struct saved *s, double otherwise)

@@ -101,17 +101,6 @@ void terminal_progress(struct terminal *t, double now, bool force, const char *f
     t->shown_at = now;
 }
 
-void terminal_note(struct terminal *t, const char *format, ...)
-{
-    terminal_clear(t);
-    va_list args;
-    va_start(args, format);
-    vfprintf(t->stream, format, args);
-    va_end(args);
-    fputc('\n', t->stream);
-    fflush(t->stream);
-}
-
 /* Bytes up to the next place where a line may end. A command line is to be copied from the screen: it stays whole, up
  * to the end of its clause. */
 static size_t unbroken(const char *text)
@@ -120,13 +109,9 @@ static size_t unbroken(const char *text)
     return command + strcspn(text + command, " ");
 }
 
-void terminal_entry(struct terminal *t, const char *label, const char *format, ...)
+/* text is cut into words in place. */
+static void put_wrapped(struct terminal *t, const char *label, char *text)
 {
-    char text[1024];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
     terminal_clear(t);
     const size_t indent = utf8_columns(label);
     fputs(label, t->stream);
@@ -150,6 +135,26 @@ void terminal_entry(struct terminal *t, const char *label, const char *format, .
     }
     fputc('\n', t->stream);
     fflush(t->stream);
+}
+
+void terminal_entry(struct terminal *t, const char *label, const char *format, ...)
+{
+    char text[TERMINAL_TEXT];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    put_wrapped(t, label, text);
+}
+
+void terminal_note(struct terminal *t, const char *format, ...)
+{
+    char text[TERMINAL_TEXT];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    put_wrapped(t, "", text);
 }
 
 const char *terminal_style(const struct terminal *t, enum terminal_style style)

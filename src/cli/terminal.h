@@ -34,14 +34,15 @@ void terminal_progress(struct terminal *t, double now, bool force, const char *f
 /* Wipes the progress line; to be called before anything else is written to the screen. */
 void terminal_clear(struct terminal *t);
 
-/* A line for people: wipes the progress line, prints "format" and a newline. */
-void terminal_note(struct terminal *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-/* An entry of a list for people: `label`, then "format". On a screen it is wrapped between words to the width, below
- * the end of the label, but for "nopeek ..." up to the end of the clause; elsewhere it is one line. At most 1023 bytes
- * of text. */
+/* An entry of a list for people: wipes the progress line, prints `label`, then "format". On a screen it is wrapped
+ * between words to the width, below the end of the label, but for "nopeek ..." up to the end of the clause, which one
+ * may want to copy; elsewhere it is one line. What is longer than TERMINAL_TEXT is cut. */
+#define TERMINAL_TEXT 1024
 void terminal_entry(struct terminal *t, const char *label, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* The same without a label. */
+void terminal_note(struct terminal *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 enum terminal_style { TERMINAL_PLAIN, TERMINAL_BOLD, TERMINAL_RED };
 
