@@ -114,22 +114,36 @@ static void put_given(FILE *out, const struct worked *w, const char *const *word
     put_rows(out, "values", w, word, w->v, in->d_v);
 }
 
-/* "1*4 + 3*2", from column `left` on; what does not fit goes on below. */
-static void put_product(FILE *out, const real *q, const real *k, size_t n, int left)
+/* "1*4 + 3*2", from column `left` on; what does not fit goes on below. Returns the column it ends at. */
+static int put_product(FILE *out, const real *q, const real *k, size_t n, int left)
 {
     int column = left;
     fputs("  ", out);
     for (size_t c = 0; c < n; c++) {
         const struct number a = number(q[c]), b = number(k[c]);
-        const int length = (int)(strlen(a.text) + strlen(b.text)) + 4; /* with the product's sign, and " +" */
-        if (c > 0 && column + length > COLUMNS) {
+        const int length = (int)(strlen(a.text) + 1 + strlen(b.text)), more = c + 1 < n ? 2 : 0; /* " +" after it */
+        if (c > 0 && column + 3 + length + more > COLUMNS) {
             fprintf(out, " +\n%*s", left, "");
             column = left;
         } else if (c > 0) {
             fputs(" + ", out);
+            column += 3;
         }
-        column += fprintf(out, "%s*%s", a.text, b.text) + (c > 0 ? 3 : 0);
+        fprintf(out, "%s*%s", a.text, b.text);
+        column += length;
     }
+    return column;
+}
+
+/* " = 10, scaled 7.07", below where it does not fit. */
+static void put_score(FILE *out, real score, real scale, int left, int column)
+{
+    char text[80];
+    const int length = snprintf(text, sizeof text, "= %s, scaled %s", number(score).text, number(score * scale).text);
+    if (column + 1 + length > COLUMNS)
+        fprintf(out, "\n%*s%s\n", left, "", text);
+    else
+        fprintf(out, " %s\n", text);
 }
 
 static void put_scores(FILE *out, const struct worked *w, const char *const *word)
@@ -144,9 +158,8 @@ static void put_scores(FILE *out, const struct worked *w, const char *const *wor
             word[in->query], in->d_k, number(1 / w->scale).text);
     for (size_t j = 0; j < in->T; j++) {
         put_word(out, word[j], width);
-        put_product(out, q, w->k + j * in->d_k, in->d_k, width + 4);
-        fprintf(out, " = %s,", number(scores[j]).text);
-        fprintf(out, " scaled %s\n", number(scores[j] * w->scale).text);
+        const int column = put_product(out, q, w->k + j * in->d_k, in->d_k, width + 4);
+        put_score(out, scores[j], w->scale, width + 4, column);
     }
 }
 

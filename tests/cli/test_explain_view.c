@@ -6,16 +6,17 @@
 #include <string.h>
 
 #include "cli/explain_file.h"
+#include "support/scratch.h"
 
 static struct error err;
 
-static char *page_of(const char *look_at)
+static char *page_of_file(const char *path, const char *look_at)
 {
     struct explain_file f;
     struct worked w;
     char *text = NULL;
     size_t size = 0;
-    cr_assert_eq(explain_file_read(&f, NULL, look_at, &err), STATUS_OK, "%s", err.message);
+    cr_assert_eq(explain_file_read(&f, path, look_at, &err), STATUS_OK, "%s", err.message);
     cr_assert_eq(worked_make(&w, &f.in, &err), STATUS_OK, "%s", err.message);
     FILE *out = open_memstream(&text, &size);
     explain_view_print(out, &w, f.word);
@@ -23,6 +24,11 @@ static char *page_of(const char *look_at)
     worked_free(&w);
     explain_file_free(&f);
     return text;
+}
+
+static char *page_of(const char *look_at)
+{
+    return page_of_file(NULL, look_at);
 }
 
 static void expect(const char *text, const char *words)
@@ -63,5 +69,25 @@ Test(explain_view, a_word_that_sees_only_itself_has_no_entropy_to_speak_of)
     char *text = page_of("The");
     expect(text, "  The    100.0 %");
     expect(text, "  = [ 1 0 ], what \"The\" knows now\n\n   Backward");
+    free(text);
+}
+
+/* Rows of twelve such numbers alone take 90 columns; sums of their products must not. */
+Test(explain_view, long_sums_go_on_below_and_wide_words_line_up, .init = scratch_make, .fini = scratch_remove)
+{
+    static const char file[] =
+        "{\"words\": [\"\u94f6\u884c\", \"bank\"], \"x\": [[1, 0.25], [-1, 2]],"
+        "\"W_Q\": [[-1.25, 22.75, 3, 4, 5, 6, 7, 8, 9, 10.5, 11, 12], [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]],"
+        "\"W_K\": [[1, -2.5, 3, 4, 5, 6, 7, 8, -9.25, 10, 11, 12], [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]],"
+        "\"W_V\": [[1], [2]]}";
+    scratch_write(scratch_path("e.json"), file, sizeof file - 1);
+    char *text = page_of_file(scratch_path("e.json"), NULL);
+    expect(text, "    \u94f6\u884c  [    1 0.25 ]\n    bank  [   -1    2 ]\n");
+    size_t lines = 0;
+    const char *end = strstr(text, "\n3. "), *line = strstr(text, "\n2. ");
+    cr_assert(line && end);
+    for (line++; line < end; line += strcspn(line, "\n") + 1, lines++)
+        cr_assert_leq(strcspn(line, "\n"), 80u, "%.*s", (int)strcspn(line, "\n"), line);
+    cr_assert_geq(lines, 3u + 1 + 4, "each of two sums takes two lines or more");
     free(text);
 }
