@@ -66,7 +66,7 @@ static void add_places(struct words *w, const struct head_finding *f, size_t n)
         if (i)
             add(w, "; ");
         if (next > i + 1)
-            add(w, "layers %zu to %zu all heads", f[i].layer, f[next - 1].layer);
+            add(w, "layers %zu %s %zu all heads", f[i].layer, next > i + 2 ? "to" : "and", f[next - 1].layer);
         else
             add_layer(w, &f[i]);
         if (next < n && w->used >= PLACES)

@@ -242,7 +242,7 @@ static bool is_frozen(const struct head_watch *w, const struct head_watch_look *
 {
     const struct head_watch_probe *p = look->probe;
     return w->looks >= HEAD_WATCH_LEAST && !isnan(look->entropy[i]) && w->dead_since[i] == 0 && p->due[i] >= 0.01 &&
-           p->turn[i] < 1e-3 * p->due[i];
+           p->turn[i] < HEAD_WATCH_STILL * fmin(p->due[i], 1); /* there is no turn above 1 */
 }
 
 static void find_frozen(struct head_watch *w, const struct head_watch_look *look)

@@ -9,7 +9,7 @@
  *               times sqrt(head size); or neither, and their weights have turned by HEAD_WATCH_TURN while the loss
  *               fell by a tenth. Every head is uniform at first, so how far the weights have turned is the clock, not
  *               the steps. Said once of the whole model; of single heads it is not: good models keep some.
- *   frozen      queries and keys of a head have turned by less than a thousandth of what the steps taken could do
+ *   frozen      queries and keys of a head have turned by less than HEAD_WATCH_STILL of what the steps taken could do
  *   dead        what a head adds is below HEAD_WATCH_DEAD of what passes by, and a hundredth of the mean of its layer
  *   duplicate   two heads of a layer have nearly the same map: the distance between them is at most
  *               HEAD_WATCH_SAME, and a tenth of that of either from a uniform one, which itself is no small number
@@ -32,6 +32,7 @@
 #define HEAD_WATCH_UNIFORM 0.98
 #define HEAD_WATCH_HOT 4
 #define HEAD_WATCH_TURN 0.35
+#define HEAD_WATCH_STILL 1e-3 /* of the turn that was due */
 #define HEAD_WATCH_DEAD 1e-3
 #define HEAD_WATCH_SAME 0.02
 #define HEAD_WATCH_APART 0.1 /* from uniform, for a map to be anything in particular */

@@ -292,6 +292,20 @@ Test(head_watch, a_head_that_has_nothing_to_learn_by_is_not_frozen)
     head_watch_free(&s.watch);
 }
 
+Test(head_watch, weights_that_have_turned_all_they_can_are_not_frozen_however_long_the_run)
+{
+    struct story s;
+    begin(&s, 1, 2);
+    turn_all(&s, 0.9);
+    s.pace = 10; /* 10,000 times what there is to turn */
+    go_on(&s, 1000);
+    cr_assert_eq(found(&s), 0);
+    turn_all(&s, 0.9e-3);
+    go_on(&s, 10);
+    cr_assert_eq(s.found[HEAD_FINDING_FROZEN], 1);
+    head_watch_free(&s.watch);
+}
+
 Test(head_watch, dead_is_said_when_it_lasts_and_only_of_heads_that_add_nothing)
 {
     struct story s;
