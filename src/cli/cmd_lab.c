@@ -12,10 +12,13 @@
 #include "cli/lab_cost.h"
 #include "cli/lab_heads.h"
 #include "cli/lab_scaling.h"
+#include "cli/lab_verdicts.h"
 #include "cli/terminal.h"
 #include "lab/recall.h"
 
 #define HEADS_STEPS 600
+#define VERDICTS_STEPS 300
+#define VERDICTS_TRIALS 10
 
 struct settings {
     size_t trials, configurations;
@@ -33,8 +36,9 @@ static const struct option_spec options_table[] = {
      .offset = offsetof(struct settings, trials),
      .metavar = "N",
      .fallback = "24",
+     .fallback_note = "24; verdicts 10",
      .range = OPTION_BETWEEN(0, 100000),
-     .help = "models that each fault is planted in"},
+     .help = "models that each fault is planted in; good runs of lab verdicts"},
     {.name = "configurations",
      .type = OPTION_SIZE,
      .offset = offsetof(struct settings, configurations),
@@ -76,15 +80,15 @@ static const struct option_spec options_table[] = {
      .offset = offsetof(struct settings, steps),
      .metavar = "N",
      .fallback = "400",
-     .fallback_note = "400; heads 600",
+     .fallback_note = "400; heads 600, verdicts 300",
      .range = OPTION_BETWEEN(0, 1000000),
-     .help = "of each training (scaling, where 0 is none; heads)"},
+     .help = "of each training (scaling, where 0 is none; heads; verdicts)"},
     {.name = "seed",
      .type = OPTION_SEED,
      .offset = offsetof(struct settings, seed),
      .metavar = "N",
      .fallback = "1",
-     .help = "draws everything anew (detectors, scaling, heads)"},
+     .help = "draws everything anew (detectors, scaling, heads, verdicts)"},
     {.name = "threads",
      .type = OPTION_SIZE,
      .offset = offsetof(struct settings, threads),
@@ -92,7 +96,7 @@ static const struct option_spec options_table[] = {
      .fallback = "1",
      .fallback_note = "the cores there are",
      .range = OPTION_BETWEEN(1, 1024),
-     .help = "threads to compute with (cost, scaling, heads), and for cost as many heads"},
+     .help = "threads to compute with (cost, scaling, heads, verdicts), and for cost as many heads"},
     {.name = "svg",
      .type = OPTION_PATH,
      .offset = offsetof(struct settings, svg),
@@ -101,9 +105,10 @@ static const struct option_spec options_table[] = {
     {.name = "json",
      .type = OPTION_FLAG,
      .offset = offsetof(struct settings, json),
-     .help =
-         "print one JSON object: recall, false_alarms, correct_configurations, faults; or reference, tiled, "
-         "exponents, step; or keys, trials, widths, training; or items, values, channels, steps, one_alone, models"},
+     .help = "print one JSON object: recall, false_alarms, correct_configurations, faults; or reference, tiled, "
+             "exponents, step; or keys, trials, widths, training; or items, values, channels, steps, one_alone, "
+             "models; or steps, good, good_right, spoiled, "
+             "spoiled_right, margins, runs"},
     OPTION_END,
 };
 
@@ -112,6 +117,7 @@ static const struct command_example examples[] = {
     {"What attention costs as the text grows, with a picture", "lab cost --svg cost.svg"},
     {"Why scores are divided by sqrt(d_k), in half a minute", "lab scaling"},
     {"What several heads can learn that one does not", "lab heads"},
+    {"Whether training's verdicts on its heads can be trusted", "lab verdicts"},
     {"One fault in many models", "lab detectors --fault one-ahead --trials 200 --configurations 0"},
     {NULL, NULL},
 };
@@ -276,27 +282,50 @@ static enum status run_heads(const struct options *options, const struct setting
     return lab_heads_run(&heads, err);
 }
 
+static enum status run_verdicts(const struct options *options, const struct settings *s, struct error *err)
+{
+    const bool chosen = options_given(options, "threads");
+    const struct lab_verdicts verdicts = {.text = options->operands > 1 ? options->operand[1] : NULL,
+                                          .steps = options_given(options, "steps") ? s->steps : VERDICTS_STEPS,
+                                          .trials = options_given(options, "trials") ? s->trials : VERDICTS_TRIALS,
+                                          .seed = s->seed,
+                                          .team = compute_team(chosen ? s->threads : 0),
+                                          .json = s->json};
+    return lab_verdicts_run(&verdicts, err);
+}
+
 static const struct lab {
     const char *name;
     enum status (*run)(const struct options *options, const struct settings *s, struct error *err);
-} experiments[] = {{"detectors", run_detectors}, {"cost", run_cost}, {"scaling", run_scaling}, {"heads", run_heads}};
+    bool reads; /* a TEXT */
+} experiments[] = {{"detectors", run_detectors, false},
+                   {"cost", run_cost, false},
+                   {"scaling", run_scaling, false},
+                   {"heads", run_heads, false},
+                   {"verdicts", run_verdicts, true}};
 
 static enum status run(struct options *options, void *settings, struct error *err)
 {
-    for (size_t k = 0; k < sizeof experiments / sizeof *experiments; k++)
-        if (strcmp(options->operand[0], experiments[k].name) == 0)
-            return experiments[k].run(options, settings, err);
-    return fail(err, STATUS_USAGE, "lab: found \"%.60s\", expected detectors, cost, scaling or heads",
-                options->operand[0]);
+    const char *const name = options->operand[0];
+    for (size_t k = 0; k < sizeof experiments / sizeof *experiments; k++) {
+        const struct lab *lab = &experiments[k];
+        if (strcmp(name, lab->name) != 0)
+            continue;
+        if (options->operands > 1 && !lab->reads)
+            return fail(err, STATUS_USAGE, "lab %s: found \"%.60s\" after it, expected no text: it makes its own", name,
+                        options->operand[1]);
+        return lab->run(options, settings, err);
+    }
+    return fail(err, STATUS_USAGE, "lab: found \"%.60s\", expected detectors, cost, scaling, heads or verdicts", name);
 }
 
 const struct command cmd_lab = {
     .name = "lab",
     .group = COMMAND_LEARN,
-    .summary = "runs an experiment: detectors, cost, scaling or heads",
-    .operands = "detectors|cost|scaling|heads",
+    .summary = "runs an experiment: detectors, cost, scaling, heads or verdicts",
+    .operands = "detectors|cost|scaling|heads|verdicts [TEXT]",
     .min_operands = 1,
-    .max_operands = 1,
+    .max_operands = 2,
     .about =
         "lab detectors plants every fault of the catalogue in many small models of random shape, fresh and trained, in "
         "random layers and heads, and prints which detector found how many and whether the fault was located; then it "
@@ -308,7 +337,10 @@ const struct command cmd_lab = {
         "q.k, the largest weight, the entropy and the gradient that gets past the softmax to the other keys, with the "
         "division and without; then two trainings that differ in nothing else.\n\n"
         "lab heads trains one head and 2 and 4 of the same total size on a task that needs two look-ups at once, one "
-        "by content and one by place, with several seeds, and prints what each got right and where its heads look.",
+        "by content and one by place, with several seeds, and prints what each got right and where its heads look.\n\n"
+        "lab verdicts trains a small model with ten seeds as it should be and spoiled in three ways (learning rate 30 "
+        "times too high, queries and keys frozen, softmax temperature 20), on TEXT or on a text that is made for it, "
+        "and prints what training said of its heads and when. Exit status 0: all of it was right.",
     .options = options_table,
     .settings_size = sizeof(struct settings),
     .examples = examples,

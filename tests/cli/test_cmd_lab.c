@@ -39,7 +39,7 @@ Test(cmd_lab, refuses_what_it_does_not_know)
 {
     struct program p;
     PROGRAM(&p, "lab", "alchemy");
-    program_expect_refused(&p, 2, "expected detectors, cost, scaling or heads");
+    program_expect_refused(&p, 2, "expected detectors, cost, scaling, heads or verdicts");
     program_free(&p);
     PROGRAM(&p, "lab", "detectors", "--fault", "gremlins");
     program_expect_refused(&p, 2, "gremlins");
