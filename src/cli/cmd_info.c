@@ -126,6 +126,27 @@ static void print_training(const struct saved *s, const json_t *step_record, con
         printf("best        %.4f at step %zu\n", state->best_loss, state->best_step);
 }
 
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "?";
+}
+
+/* What training said of the heads, each when it was said. */
+static void print_verdicts(const json_t *verdicts)
+{
+    struct terminal out;
+    terminal_open(&out, stdout);
+    for (size_t i = 0; i < json_array_size(verdicts); i++) {
+        const json_t *v = json_array_get(verdicts, i);
+        char said[1024];
+        snprintf(said, sizeof said, "%s: %s: %s", text_of(v, "verdict"), text_of(v, "says"), text_of(v, "advice"));
+        status_one_line(said);
+        terminal_entry(&out, i ? "            " : "verdicts    ", "step %" JSON_INTEGER_FORMAT ": %s",
+                       json_integer_value(json_object_get(v, "step")), said);
+    }
+}
+
 static void print_leak(const struct saved *s)
 {
     struct terminal out;
@@ -183,7 +204,13 @@ static void add_training(json_t **o, const struct saved *s, json_t *step_record,
     put(o, "settings", state->settings ? json_incref(state->settings) : json_null());
 }
 
-static enum status print_json(const struct saved *s, json_t *step_record, const json_t *eval_record, struct error *err)
+/* What is printed of metrics.jsonl. */
+struct records {
+    json_t *step, *eval; /* the last; NULL: none */
+    json_t *verdicts;    /* all */
+};
+
+static enum status print_json(const struct saved *s, const struct records *r, struct error *err)
 {
     const struct gpt *g = &s->checkpoint.model;
     const struct config *c = &g->config;
@@ -194,31 +221,45 @@ static enum status print_json(const struct saved *s, json_t *step_record, const 
                           (json_int_t)c->vocab_size, "bias", c->bias, "tied", c->tied, "dropout", c->dropout,
                           "parameters", (json_int_t)g->table.size, "tokens",
                           tokenizer_option(s->checkpoint.tokenizer.kind), "leak", saved_leaky(s));
-    add_training(&o, s, step_record, eval_record);
+    add_training(&o, s, r->step, r->eval);
+    put(&o, "verdicts", json_incref(r->verdicts));
     return command_print_json(o, JSON_COMPACT, "info", err);
+}
+
+static enum status read_records(struct records *r, const struct saved *s, struct error *err)
+{
+    *r = (struct records){NULL, NULL, NULL};
+    enum status status = saved_record(&r->step, s, "step", err);
+    if (status == STATUS_OK)
+        status = saved_record(&r->eval, s, "eval", err);
+    return status == STATUS_OK ? saved_records(&r->verdicts, s, "verdict", err) : status;
+}
+
+static void print_all(const struct saved *s, const struct records *r)
+{
+    print_model(s);
+    print_training(s, r->step, r->eval);
+    print_leak(s);
+    print_verdicts(r->verdicts);
+    print_heads(r->step, &s->checkpoint.model.config);
 }
 
 static enum status run(struct options *options, void *settings, struct error *err)
 {
     const struct settings *chosen = settings;
     struct saved saved;
+    struct records records;
     enum status s = saved_open(&saved, options->operand[0], err);
     if (s != STATUS_OK)
         return s;
-    json_t *step_record = NULL, *eval_record = NULL;
-    s = saved_record(&step_record, &saved, "step", err);
-    if (s == STATUS_OK)
-        s = saved_record(&eval_record, &saved, "eval", err);
-    if (s == STATUS_OK && chosen->json) {
-        s = print_json(&saved, step_record, eval_record, err);
-    } else if (s == STATUS_OK) {
-        print_model(&saved);
-        print_training(&saved, step_record, eval_record);
-        print_leak(&saved);
-        print_heads(step_record, &saved.checkpoint.model.config);
-    }
-    json_decref(step_record);
-    json_decref(eval_record);
+    s = read_records(&records, &saved, err);
+    if (s == STATUS_OK && chosen->json)
+        s = print_json(&saved, &records, err);
+    else if (s == STATUS_OK)
+        print_all(&saved, &records);
+    json_decref(records.step);
+    json_decref(records.eval);
+    json_decref(records.verdicts);
     saved_close(&saved);
     return s;
 }
@@ -232,7 +273,8 @@ const struct command cmd_info = {
     .max_operands = 1,
     .about =
         "Prints a model's shape and size, the text it was trained on, its step and losses, what its attention heads "
-        "do, and whether it was trained with a leak. RUN is a run directory, whose latest checkpoint is taken, or "
+        "do, what training said of them, and whether it was trained with a leak. RUN is a run directory, whose latest "
+        "checkpoint is taken, or "
         "one checkpoint folder, such as RUN/best.",
     .options = options_table,
     .settings_size = sizeof(struct settings),

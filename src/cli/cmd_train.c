@@ -294,7 +294,11 @@ const struct command cmd_train = {
         "the entropy of every attention head.\n"
         "\n"
         "The model is checked for leaks before the first step and at every evaluation; training refuses to start "
-        "when a position sees its own future. Ctrl-C finishes the step, saves and exits with status 130.",
+        "when a position sees its own future. Every update is watched for attention heads that collapse (a learning "
+        "rate "
+        "that is too high, before the loss shows it), stay uniform, do nothing or do the same as another: each is said "
+        "once, with what one might do, and kept in metrics.jsonl. Ctrl-C finishes the step, saves and exits with "
+        "status 130.",
     .options = train_options_table,
     .settings_size = sizeof(struct train_options),
     .examples = examples,

@@ -96,38 +96,30 @@ enum status saved_text(struct dataset *d, struct saved *s, const char *run, doub
     return advise(err, fail(err, STATUS_FORMAT, "%s has changed since the run was trained", state->text[0]), advice);
 }
 
-static enum status last_record(json_t **last, struct lines *log, const char *kind, json_int_t through,
-                               struct error *err)
+/* Every record of the kind goes to the end of `records`; or only the last one stays in it. */
+static enum status read_records(json_t *records, struct lines *log, const char *kind, json_int_t through, bool last,
+                                struct error *err)
 {
     struct line line;
     bool more = true;
-    while (more) {
+    for (;;) {
         json_t *record = NULL;
         enum status status = lines_next(&line, &more, log, err);
         if (status == STATUS_OK && more)
             status = metrics_parse(&record, line.bytes, line.n, err);
-        if (status != STATUS_OK)
+        if (status != STATUS_OK || !more)
             return status;
         const char *its_kind = json_string_value(json_object_get(record, "kind"));
         const json_t *step = json_object_get(record, "step");
-        if (its_kind && strcmp(its_kind, kind) == 0 && step && json_integer_value(step) <= through) {
-            json_decref(*last);
-            *last = json_incref(record);
-        }
+        const bool wanted = its_kind && strcmp(its_kind, kind) == 0 && step && json_integer_value(step) <= through;
+        if (wanted && last)
+            json_array_clear(records);
+        if (wanted && json_array_append(records, record) != 0)
+            status = fail(err, STATUS_MEMORY, METRICS_FILE ": no memory left for its records");
         json_decref(record);
+        if (status != STATUS_OK)
+            return status;
     }
-    return STATUS_OK;
-}
-
-static enum status read_log(json_t **record, const char *path, const char *kind, json_int_t through, struct error *err)
-{
-    struct lines log;
-    enum status status = lines_open(&log, path, METRICS_MAX_LINE, err);
-    if (status != STATUS_OK)
-        return status;
-    status = last_record(record, &log, kind, through, err);
-    lines_close(&log);
-    return status;
 }
 
 static bool is_same(const char *a, const char *b)
@@ -154,9 +146,8 @@ enum status saved_spares(const struct saved *s, const char *output, const char *
     return reading_spares(output, option, (const char *const *)s->state.text, s->state.n_texts, err);
 }
 
-enum status saved_record(json_t **record, const struct saved *s, const char *kind, struct error *err)
+static enum status read_log(json_t *records, const struct saved *s, const char *kind, bool last, struct error *err)
 {
-    *record = NULL;
     bool has_log;
     if (!s->run || !s->has_state)
         return STATUS_OK;
@@ -166,11 +157,41 @@ enum status saved_record(json_t **record, const struct saved *s, const char *kin
     char *path = commit_join(s->run, METRICS_FILE);
     if (!path)
         return fail(err, STATUS_MEMORY, "%s: no memory left for a path", s->run);
-    status = read_log(record, path, kind, (json_int_t)s->state.step, err);
+    struct lines log;
+    status = lines_open(&log, path, METRICS_MAX_LINE, err);
+    if (status == STATUS_OK) {
+        status = read_records(records, &log, kind, (json_int_t)s->state.step, last, err);
+        lines_close(&log);
+    }
     free(path);
+    return status;
+}
+
+static enum status read_kind(json_t **records, const struct saved *s, const char *kind, bool last, struct error *err)
+{
+    *records = json_array();
+    if (!*records)
+        return fail(err, STATUS_MEMORY, "no memory left for records of " METRICS_FILE);
+    const enum status status = read_log(*records, s, kind, last, err);
     if (status != STATUS_OK) {
-        json_decref(*record);
-        *record = NULL;
+        json_decref(*records);
+        *records = NULL;
     }
     return status;
+}
+
+enum status saved_record(json_t **record, const struct saved *s, const char *kind, struct error *err)
+{
+    json_t *records;
+    *record = NULL;
+    const enum status status = read_kind(&records, s, kind, true, err);
+    if (status == STATUS_OK)
+        *record = json_incref(json_array_get(records, 0));
+    json_decref(records);
+    return status;
+}
+
+enum status saved_records(json_t **records, const struct saved *s, const char *kind, struct error *err)
+{
+    return read_kind(records, s, kind, false, err);
 }

@@ -47,4 +47,7 @@ enum status saved_spares(const struct saved *s, const char *output, const char *
  * and cannot be read is an error. STATUS_OPEN, STATUS_READ, STATUS_MEMORY. */
 enum status saved_record(json_t **record, const struct saved *s, const char *kind, struct error *err);
 
+/* All of them, as a new array, in order; empty where saved_record gives NULL. Errors as saved_record. */
+enum status saved_records(json_t **records, const struct saved *s, const char *kind, struct error *err);
+
 #endif

@@ -141,3 +141,43 @@ Test(cmd_info, text_paths_and_verdicts_with_control_characters_print_none)
     cr_assert(!strpbrk(p.out, "\x1b\x07\r") && !strstr(p.out, "\xC2\x9B"), "%s", p.out);
     program_free(&p);
 }
+
+/* Three verdicts, of which the last is later than the checkpoint, and one of an unknown shape. */
+static void say_verdicts(const char *dir)
+{
+    FILE *f = fopen(scratch_path("%s/metrics.jsonl", dir), "ab");
+    cr_assert_not_null(f);
+    fputs("{\"kind\":\"verdict\",\"step\":3,\"verdict\":\"collapse\",\"layer\":1,\"heads\":[0],"
+          "\"says\":\"layer 1 head 0: it falls\",\"advice\":\"lower --lr\"}\n"
+          "{\"kind\":\"verdict\",\"step\":5,\"verdict\":7,\"says\":\"\\u001b[2J\"}\n"
+          "{\"kind\":\"verdict\",\"step\":7,\"verdict\":\"dead\",\"says\":\"layer 0 head 1: "
+          "nothing\",\"advice\":\"go\"}\n"
+          "{\"kind\":\"verdict\",\"step\":8,\"verdict\":\"dead\",\"says\":\"later\",\"advice\":\"go\"}\n",
+          f);
+    cr_assert_eq(fclose(f), 0);
+}
+
+Test(cmd_info, lists_what_training_said_of_the_heads)
+{
+    const struct tiny_run r = make("run", false, false);
+    struct program p;
+    PROGRAM(&p, "info", r.dir);
+    cr_assert_null(strstr(p.out, "verdicts"), "there are none");
+    program_free(&p);
+    say_verdicts("run");
+    PROGRAM(&p, "info", r.dir);
+    cr_assert_eq(p.status, 0, "%s", p.err);
+    assert_says(p.out, (const char *const[]){"verdicts    step 3: collapse: layer 1 head 0: it falls: lower --lr\n",
+                                             "            step 5: ?: ?[2J: ?\n",
+                                             "            step 7: dead: layer 0 head 1: nothing: go\n", NULL});
+    cr_assert_null(strstr(p.out, "later"));
+    program_free(&p);
+    PROGRAM(&p, "info", r.dir, "--json");
+    json_t *o = json_loads(p.out, 0, NULL);
+    cr_assert(o, "%s", p.out);
+    const json_t *list = json_object_get(o, "verdicts");
+    cr_assert_eq(json_array_size(list), 3);
+    cr_assert_eq(json_integer_value(json_object_get(json_array_get(list, 2), "step")), 7);
+    json_decref(o);
+    program_free(&p);
+}

@@ -150,3 +150,29 @@ Test(saved, what_cannot_be_opened_leaves_nothing)
     cr_assert(strstr(err.message, "nothing"));
     cr_assert(!s.run && !s.checkpoint.path);
 }
+
+Test(saved, all_records_of_a_kind_come_in_order_up_to_the_checkpoint)
+{
+    const struct tiny_run r = make(false, false);
+    struct saved s;
+    struct error err;
+    json_t *steps, *none, *last;
+    cr_assert_eq(saved_open(&s, r.dir, &err), STATUS_OK, "%s", err.message);
+    cr_assert_eq(saved_records(&steps, &s, "step", &err), STATUS_OK, "%s", err.message);
+    cr_assert_eq(saved_record(&last, &s, "step", &err), STATUS_OK, "%s", err.message);
+    const size_t n = json_array_size(steps);
+    cr_assert_geq(n, 2);
+    json_int_t before = 0;
+    for (size_t i = 0; i < n; i++) {
+        const json_int_t step = json_integer_value(json_object_get(json_array_get(steps, i), "step"));
+        cr_assert(step > before && step <= 7);
+        before = step;
+    }
+    cr_assert(json_equal(json_array_get(steps, n - 1), last));
+    cr_assert_eq(saved_records(&none, &s, "verdict", &err), STATUS_OK);
+    cr_assert_eq(json_array_size(none), 0);
+    json_decref(steps);
+    json_decref(none);
+    json_decref(last);
+    saved_close(&s);
+}
