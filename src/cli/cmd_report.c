@@ -143,13 +143,14 @@ static enum status write_page(struct job *j, bool watching, size_t *bytes, struc
     return s;
 }
 
-static struct report_page_settings page_settings(const struct job *j)
+/* hurry: another page will follow. */
+static struct report_page_settings page_settings(const struct job *j, bool hurry)
 {
     return (struct report_page_settings){.run = j->run,
                                          .text = j->text,
                                          .team = compute_team(j->settings->threads),
                                          .quick = j->settings->quick,
-                                         .hurry = j->settings->watch};
+                                         .hurry = hurry};
 }
 
 static void say_notes(struct job *j)
@@ -180,6 +181,7 @@ static void say_done(struct job *j, size_t bytes)
 
 #define LOOK_EVERY 0.5  /* seconds between looks at the log */
 #define WRITE_EVERY 3.0 /* seconds between two pages */
+#define FAILURES 3      /* in a row, to give up after */
 
 static void wait_seconds(double seconds)
 {
@@ -205,49 +207,88 @@ static struct footprint look_at(const char *log)
 static enum status renew(struct job *j, bool watching, struct error *err)
 {
     size_t bytes;
-    const struct report_page_settings how = page_settings(j);
+    const struct report_page_settings how = page_settings(j, watching);
     const enum status s = report_page_renew(&j->page, &how, err);
     return s ? s : write_page(j, watching, &bytes, err);
 }
 
+/* A run that is being followed. */
+struct watch {
+    char *dir, *log;
+    struct footprint before; /* of the log when the page was written last */
+    double waited;           /* seconds since then */
+    size_t failed;           /* times in a row that it could not be written */
+    bool seen;               /* somebody trained */
+    bool finished;           /* as of the last page that could be made */
+};
+
+static bool watch_begin(struct watch *w, const char *dir)
+{
+    *w = (struct watch){.dir = strdup(dir), .log = commit_join(dir, METRICS_FILE)};
+    w->seen = w->dir && run_lock_held(w->dir);
+    w->before = look_at(w->log);
+    return w->dir && w->log;
+}
+
+static void watch_end(struct watch *w)
+{
+    free(w->dir);
+    free(w->log);
+}
+
+/* Whoever trained has ended, before the last step. */
+static bool has_stopped(struct watch *w)
+{
+    const bool held = run_lock_held(w->dir);
+    const bool stopped = w->seen && !held;
+    w->seen |= held;
+    return stopped;
+}
+
+/* A log that is cut and a checkpoint that is removed while they are read are there again a moment later. */
+static enum status renew_when_due(struct job *j, struct watch *w, struct error *err)
+{
+    const struct footprint now = look_at(w->log);
+    if (w->waited < WRITE_EVERY || (now.size == w->before.size && now.changed == w->before.changed))
+        return STATUS_OK;
+    w->waited = 0;
+    const enum status s = renew(j, true, err);
+    w->failed = s ? w->failed + 1 : 0;
+    if (!s) {
+        w->before = now;
+        w->finished = report_page_finished(&j->page);
+    }
+    return w->failed < FAILURES ? STATUS_OK : s;
+}
+
+static enum status watch_run(struct job *j, struct watch *w, struct error *err)
+{
+    enum status s = STATUS_OK;
+    w->finished = report_page_finished(&j->page);
+    if (!w->seen && !w->finished)
+        terminal_note(&j->err, "nobody trains in %s yet: waiting (Ctrl-C ends it)", w->dir);
+    while (!s && !w->finished && !has_stopped(w)) {
+        wait_seconds(LOOK_EVERY);
+        w->waited += LOOK_EVERY;
+        if (interrupt_pending())
+            s = fail(err, STATUS_INTERRUPTED, "interrupted: %s is as the run was a moment ago", j->out);
+        else
+            s = renew_when_due(j, w, err);
+    }
+    return s;
+}
+
 static enum status follow(struct job *j, struct error *err)
 {
-    const char *dir = j->page.saved.run;
-    char *log = commit_join(dir, METRICS_FILE), *copy = strdup(dir);
-    if (!log || !copy) {
-        free(log);
-        free(copy);
-        return fail(err, STATUS_MEMORY, "report: out of memory");
-    }
-    enum status s = STATUS_OK;
-    struct footprint before = look_at(log);
-    double waited = 0;
-    bool seen = run_lock_held(copy);
-    if (!seen && !report_page_finished(&j->page))
-        terminal_note(&j->err, "nobody trains in %s yet: waiting (Ctrl-C ends it)", copy);
-    while (!s && !report_page_finished(&j->page)) {
-        wait_seconds(LOOK_EVERY);
-        waited += LOOK_EVERY;
-        if (interrupt_pending()) {
-            s = fail(err, STATUS_INTERRUPTED, "interrupted: %s is as the run was a moment ago", j->out);
-            break;
-        }
-        const bool held = run_lock_held(copy);
-        const struct footprint now = look_at(log);
-        if (seen && !held)
-            break; /* whoever trained has ended, before the last step */
-        seen |= held;
-        if (waited < WRITE_EVERY || (now.size == before.size && now.changed == before.changed))
-            continue;
-        before = now;
-        waited = 0;
-        s = renew(j, true, err);
-    }
-    free(log);
-    free(copy);
+    struct watch w;
+    enum status s =
+        watch_begin(&w, j->page.saved.run) ? watch_run(j, &w, err) : fail(err, STATUS_MEMORY, "report: out of memory");
+    watch_end(&w);
+    if (s && s != STATUS_INTERRUPTED)
+        return s;
     /* The last page no longer follows; it is written when a person interrupts, too. */
     struct error last;
-    const enum status written = s && s != STATUS_INTERRUPTED ? STATUS_OK : renew(j, false, &last);
+    const enum status written = renew(j, false, &last);
     if (written)
         *err = last;
     return written ? written : s;
@@ -257,7 +298,7 @@ static enum status follow(struct job *j, struct error *err)
 
 static enum status report(struct job *j, struct error *err)
 {
-    const struct report_page_settings how = page_settings(j);
+    const struct report_page_settings how = page_settings(j, j->settings->watch);
     size_t bytes = 0;
     enum status s = report_page_open(&j->page, j->run, err);
     if (!s)

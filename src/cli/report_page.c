@@ -69,7 +69,7 @@ static enum status measure_kinds(struct report_page *p, const struct report_page
 {
     const struct saved *saved = &p->saved;
     const size_t now = (saved->has_state ? saved->state.step : 0) + 1;
-    if (p->kinds_step == now)
+    if (p->kinds_step == now && (s->hurry || !p->kinds_hurried))
         return STATUS_OK;
     if (p->kinds_step)
         inspection_free(&p->kinds);
@@ -93,6 +93,7 @@ static enum status measure_kinds(struct report_page *p, const struct report_page
         snprintf(p->no_kinds, sizeof p->no_kinds, "could not be measured: %.200s", why.message);
     else
         p->kinds_step = now;
+    p->kinds_hurried = s->hurry;
     return STATUS_OK;
 }
 

@@ -30,6 +30,7 @@ struct report_page {
     bool entropy_sought;
     struct report_entropy entropy;
     struct inspection kinds;
+    bool kinds_hurried;
     size_t kinds_step; /* of the checkpoint that `kinds` is of, plus 1; 0: there are none */
     char no_kinds[256];
 };

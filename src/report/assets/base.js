@@ -63,21 +63,21 @@ function choose(change) {
 }
 
 function remember() {
-    const frame = data.film.frames[chosen.frame];
-    const view = "#at-" + [chosen.layer, chosen.head, frame ? frame.step : 0, chosen.symbol].join("-");
+    const frame = data.film.frames[chosen.frame], last = chosen.frame === data.film.frames.length - 1;
+    const view = "#at-" + [chosen.layer, chosen.head, last ? "last" : frame ? frame.step : 0, chosen.symbol].join("-");
     try {
         history.replaceState(null, "", view);
     } catch (error) { /* an address that may not be changed: the view is not kept */ }
 }
 
 function recall() {
-    const at = /^#at-(\d+)-(\d+)-(\d+)-(\d+)$/.exec(location.hash);
+    const at = /^#at-(\d+)-(\d+)-(\d+|last)-(\d+)$/.exec(location.hash);
     if (!at) return;
     const [layer, head, step, symbol] = at.slice(1).map(Number);
     if (layer < L && head < H) Object.assign(chosen, {layer, head});
-    /* While a run is followed, who looked at its last frame goes on looking at the last. */
+    /* While a run is followed, who looks at its last frame goes on looking at the last. */
     const frame = data.film.frames.findIndex((f) => f.step === step);
-    if (frame >= 0 && !(data.run.watching && stored("latest") === "yes")) chosen.frame = frame;
+    if (frame >= 0) chosen.frame = frame;
     if (symbol < data.film.labels.length) chosen.symbol = symbol;
 }
 

@@ -48,7 +48,6 @@ function setUpExplorer() {
             ". With nopeek report --text, the checkpoints are asked about a text of yours."));
         return;
     }
-    store("latest", chosen.frame === film.frames.length - 1 ? "yes" : "");
     root.append(make("p", {}, "Point at a character, tap it, or move with the arrow keys: the stronger the colour of another, the more " +
             "of its attention goes there. A row's weights sum to 1."),
         controls(), make("p", {id: "kind", "aria-live": "polite"}),
@@ -78,16 +77,10 @@ function controls() {
                      pick("step", "Step", film.frames.length, (k) => [film.frames[k].step, count(film.frames[k].step)]));
     bar.addEventListener("change", (event) => {
         const value = Number(event.target.value);
-        if (event.target.id === "step") chooseFrame(film.frames.findIndex((f) => f.step === value));
+        if (event.target.id === "step") choose({frame: film.frames.findIndex((f) => f.step === value)});
         else choose({[event.target.id]: value});
     });
     return bar;
-}
-
-/* One that is the last goes on being the last, while a page follows its run. */
-function chooseFrame(frame) {
-    store("latest", frame === film.frames.length - 1 ? "yes" : "");
-    choose({frame});
 }
 
 /* A line ends where the text's own lines do. */
@@ -325,10 +318,10 @@ function stop() {
 }
 
 function play() {
-    if (chosen.frame === film.frames.length - 1) chooseFrame(0);
+    if (chosen.frame === film.frames.length - 1) choose({frame: 0});
     $("play").textContent = "Pause";
     playing = setInterval(() => {
-        chooseFrame(chosen.frame + 1);
+        choose({frame: chosen.frame + 1});
         if (chosen.frame >= film.frames.length - 1) stop();
     }, matchMedia("(prefers-reduced-motion: reduce)").matches ? 1500 : 400);
 }
@@ -339,13 +332,13 @@ function setUpFilm() {
     $("film").addEventListener("click", (event) => {
         const frame = event.target.closest(".frame");
         if (playing) stop();
-        if (frame) chooseFrame(Number(frame.dataset.frame));
+        if (frame) choose({frame: Number(frame.dataset.frame)});
     });
     $("film").addEventListener("keydown", (event) => {
         const n = film.frames.length, leap = {ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1, Home: -n, End: n}[event.key];
         if (event.key === " ") (playing ? stop : play)();
         else if (!leap) return;
         event.preventDefault();
-        if (leap) chooseFrame(Math.min(n - 1, Math.max(0, chosen.frame + leap)));
+        if (leap) choose({frame: Math.min(n - 1, Math.max(0, chosen.frame + leap))});
     });
 }
