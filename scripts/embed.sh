@@ -16,7 +16,7 @@ trap 'rm -f "$partial"' EXIT
         shift
         printf '\nstatic const unsigned char %s_bytes[] = {\n' "$name"
         while [ $# -gt 0 ] && [ "$1" != -- ]; do
-            od -An -v -t u1 "$1" | sed 's/  */,/g; s/^,//; s/$/,/'
+            od -An -v -t u1 "$1" | sed 's/^ *//; s/ *$//; /^$/d; s/  */,/g; s/$/,/'
             shift
         done
         [ $# -eq 0 ] || shift

@@ -100,12 +100,14 @@ Test(cmd_report, markup_in_the_text_stays_text)
     char text[40 * sizeof hostile] = "";
     for (size_t i = 0; i < 40; i++)
         strcat(text, hostile);
-    const char *path = scratch_path("hostile.txt"), *run = scratch_path("run");
+    /* a name that stands on the page whole, where symbols of the text stand one by one */
+    const char *path = scratch_path("<!--<script><img src=x onerror=alert(1)>&.txt"), *run = scratch_path("run");
     scratch_write(path, text, strlen(text));
     TINY_TRAIN_OK(path, "-o", run, "--block-size", "45", "--eval-interval", "10");
     report_ok(run);
     char *page = scratch_read(scratch_path("run/report.html"), NULL);
     cr_assert(!strstr(page, "<img") && !strstr(page, "<!--") && !strstr(page, "\xE2\x80\xA8"));
+    cr_assert(strstr(page, "\\u003Cimg src=x onerror"));
     free(page);
     json_t *data = report_html_json(scratch_path("run/report.html"), "data");
     size_t opening = 0, i;
