@@ -122,6 +122,12 @@ function scale(share) {
     return blend(cividis[below], cividis[below + 1], at - below);
 }
 
+/* Black or white, whichever can be read on a colour: the contrast is at least 4.5 to 1 on any (WCAG 2.2, 1.4.3). */
+function readable(c) {
+    const [r, g, b] = c.map((v) => (v <= 10 ? v / 255 / 12.92 : Math.pow((v / 255 + 0.055) / 1.055, 2.4)));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000" : "#fff";
+}
+
 /* A weight's colour: from paper to full, by its square root as in `nopeek inspect`; the future in another. */
 function weightColours() {
     const paper = channels(colour("tint"));

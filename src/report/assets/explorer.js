@@ -186,11 +186,12 @@ function markChosen() {
 }
 
 function drawSymbol(whole) {
-    const i = shown(), k = current(), ink = {past: channels(colour("s0")), future: channels(colour("s1"))};
+    const i = shown(), k = current(), tint = channels(colour("tint")), past = channels(colour("s0")), future = channels(colour("s1"));
     for (const char of $("characters").querySelectorAll(".char")) {
         const j = Number(char.dataset.i), w = weight(chosen.frame, k, i, j), strength = Math.sqrt(Math.min(1, Math.max(0, w)));
-        char.style.background = w > 0 ? `rgb(${(j > i ? ink.future : ink.past).join(" ")} / ${strength.toFixed(3)})` : "";
-        char.classList.toggle("strong", strength > 0.55);
+        const ground = w > 0 ? blend(tint, j > i ? future : past, strength) : null;
+        char.style.background = ground ? css(ground) : "";
+        char.style.color = ground ? readable(ground) : "";
         char.classList.toggle("looks", j === i);
         char.classList.toggle("unseen", j >= keysOf(chosen.frame, i));
         char.setAttribute("aria-selected", j === i);
