@@ -92,11 +92,14 @@ function axis(low, high, from, to) {
             value: (at) => low + (at - from) / (to - from) * span};
 }
 
+/* Where letters stand above a line; below it at the top of the picture, where they would be cut. */
+const above = (y, gap) => (y - gap < 10 ? y + gap + 9 : y - gap);
+
 /* The names of lines across, above them: at the right end, or at the left where curves end close by. */
 function drawNames(svg, names, box, ends) {
     for (const name of names) {
         const crowded = ends.some((y) => y > name.y - 22 && y < name.y + 8);
-        svg.append(drawn("text", {class: crowded ? "name" : "end name", x: crowded ? box.left + 6 : box.right - 2, y: (name.y - 5).toFixed(1)}, name.text));
+        svg.append(drawn("text", {class: crowded ? "name" : "end name", x: crowded ? box.left + 6 : box.right - 2, y: above(name.y, 5).toFixed(1)}, name.text));
     }
 }
 

@@ -166,7 +166,7 @@ function setUpHeadCurves(steps) {
         line.style.stroke = css(layerColour(chosen.layer));
         front.replaceChildren(drawn("path", {class: "line halo", d}), line);
         if (is(values[k][last]))
-            front.append(drawn("text", {class: "end name b", x: box.right - 2, y: (y.place(values[k][last]) - 7).toFixed(1)}, headShort(k)));
+            front.append(drawn("text", {class: "end name b", x: box.right - 2, y: above(y.place(values[k][last]), 7).toFixed(1)}, headShort(k)));
         point(at);
     }
     function point(column) {
