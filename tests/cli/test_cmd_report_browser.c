@@ -382,6 +382,21 @@ Test(cmd_report_browser, the_page_is_sound_and_a_hostile_text_stays_text)
     cr_assert_eq(json_array_size(browser_complaints(browser)), 0);
 }
 
+/* From no weight to all of it, and what lies in the future: each character can be read. */
+Test(cmd_report_browser, characters_are_legible_on_every_strength_of_colour)
+{
+    open_report();
+    for (size_t i = 0; i < 7; i += 2) {
+        click_head(i / 2 % LAYERS, i / 4 % HEADS);
+        browser_view(browser, &BROWSER_DESK);
+        hover_character(i);
+        page_expect_still_sound(browser, &BROWSER_DESK);
+        browser_view(browser, &BROWSER_DESK_DARK);
+        hover_character(i);
+        page_expect_still_sound(browser, &BROWSER_DESK_DARK);
+    }
+}
+
 Test(cmd_report_browser, a_run_that_has_little_to_tell_has_a_sound_page_too)
 {
     names();

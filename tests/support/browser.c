@@ -350,6 +350,12 @@ void browser_hover(struct browser *b, const char *selector)
     browser_hover_at(b, selector, 0.5, 0.5);
 }
 
+void browser_rest(struct browser *b)
+{
+    mouse(b, "mouseMoved", (struct browser_box){0, 0, 0, 0}, "none", 0);
+    settle(b);
+}
+
 void browser_click(struct browser *b, const char *selector)
 {
     const struct browser_box at = aim(b, selector, 0.5, 0.5);

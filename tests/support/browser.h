@@ -72,6 +72,9 @@ void browser_tap(struct browser *b, const char *selector); /* with a finger */
 /* The same at a place within the element, as a share of its width and height. */
 void browser_hover_at(struct browser *b, const char *selector, double x, double y);
 
+/* The mouse goes to the window's corner: where it rests, scrolling brings one thing after another below it. */
+void browser_rest(struct browser *b);
+
 /* A key is pressed and let go: "ArrowLeft", "Tab", "Enter", "Home", "Escape", " " and the like, or a letter. */
 void browser_key(struct browser *b, const char *key);
 

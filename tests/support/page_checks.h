@@ -9,18 +9,24 @@
 /* WCAG 2.2, success criterion 1.4.3: the least contrast of text and what is behind it. */
 #define PAGE_CONTRAST 4.5
 
-/* Opens the page and returns what is wrong with it as it is seen so, an array of strings:
+/* What is wrong with the page that is open, an array of strings; `view` is how it is looked at now:
  *   it complained, or asked for anything over a network or from the disk;
  *   nothing was painted; it has no title, no heading, no language;
  *   it is wider than the screen;
  *   a picture is empty, has no name, has words that reach out of it or lie on one another;
  *   a thing to be used has no name;
  *   words are too faint: their computed colour against the pixels that are drawn behind them.
- * It is changed meanwhile: its words cannot be seen any more until it is opened anew. */
+ */
+json_t *page_findings(struct browser *b, const struct browser_view *view);
+
+/* The same of a page opened and seen so. */
 json_t *page_checks(struct browser *b, const char *path, const struct browser_view *view);
 
 /* None of that, on a desk and on a phone, light and dark; leaves it open on a desk, in light. */
 void page_expect_sound(struct browser *b, const char *path);
+
+/* None of that on the page that is open, after something was done with it. */
+void page_expect_still_sound(struct browser *b, const struct browser_view *view);
 
 /* The same of an SVG file, which has a size of its own: on a desk, light and dark. */
 void page_expect_sound_picture(struct browser *b, const char *path);
