@@ -1,11 +1,15 @@
 /* The page of `nopeek report` in a real browser: what is drawn, and what pointing, clicking and keys do. The elements
  * that this holds on to are named at the head of src/report/assets/base.js. */
 #include <criterion/criterion.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "support/page_checks.h"
 #include "support/program.h"
@@ -20,9 +24,14 @@
 
 static struct browser *browser;
 static const char *dir, *page;
+static pid_t watcher; /* a report that watches */
 
 static void shut(void)
 {
+    if (watcher > 0) {
+        kill(watcher, SIGKILL);
+        waitpid(watcher, NULL, 0);
+    }
     browser_close(browser);
     browser = NULL;
     scratch_remove();
@@ -448,4 +457,47 @@ Test(cmd_report_browser, a_finger_chooses_on_a_phone)
     expect_weights(o, 1, 0, 5);
     json_decref(o);
     free(text);
+}
+
+/* nopeek report --watch, which at the latest ends when the test could no longer be running. */
+static void start_watching(void)
+{
+    const int nothing = open("/dev/null", O_RDWR);
+    cr_assert_geq(nothing, 0);
+    watcher = fork();
+    cr_assert_geq(watcher, 0);
+    if (watcher == 0) {
+        dup2(nothing, 1);
+        dup2(nothing, 2);
+        alarm(600);
+        execl(NOPEEK_BINARY, NOPEEK_BINARY, "report", dir, "--watch", "--threads", "1", (char *)NULL);
+        _exit(127);
+    }
+    close(nothing);
+}
+
+Test(cmd_report_browser, a_page_that_watches_follows_the_run_to_its_end_and_keeps_the_view)
+{
+    names();
+    TRAIN(tiny_train_text(), "--stop-after", "100");
+    start_watching();
+    tiny_train_await(page);
+    browser_go(browser, page);
+    browser_wait(browser, "document.documentElement.dataset.ready === 'yes'");
+    cr_assert(browser_true(browser, "document.getElementById('live').checkVisibility() && "
+                                    "document.getElementById('fact-step').textContent === '100 of 200'"));
+    click_head(1, 1);
+    browser_rest(browser);
+    TINY_TRAIN_OK("--resume", dir);
+    browser_wait(browser, "document.documentElement.dataset.ready === 'yes' && "
+                          "document.getElementById('fact-step').textContent === '200 of 200' && "
+                          "!document.getElementById('live').checkVisibility()");
+    cr_assert_geq(browser_loads(browser), 2);
+    expect_chosen(1, 1, STEPS);
+    int status;
+    cr_assert_eq(waitpid(watcher, &status, 0), watcher);
+    watcher = 0;
+    cr_assert_eq(status, 0, "it ends with the run");
+    cr_assert_eq(json_array_size(browser_complaints(browser)), 0);
+    cr_assert_eq(json_array_size(browser_requests(browser)), 0);
 }

@@ -204,11 +204,14 @@ size_t browser_loads(const struct browser *b)
 
 /* --- asking ------------------------------------------------------------------------------------ */
 
+static json_t *evaluation(const char *expression)
+{
+    return json_pack("{ss, sb, sb}", "expression", expression, "returnByValue", 1, "awaitPromise", 1);
+}
+
 static json_t *evaluate(struct browser *b, const char *session, const char *expression)
 {
-    json_t *answer =
-        devtools_call(b->devtools, session, "Runtime.evaluate",
-                      json_pack("{ss, sb, sb}", "expression", expression, "returnByValue", 1, "awaitPromise", 1));
+    json_t *answer = devtools_call(b->devtools, session, "Runtime.evaluate", evaluation(expression));
     const json_t *details = json_object_get(answer, "exceptionDetails");
     cr_assert_null(details, "%s %s, in %.300s", word(details, "text"),
                    word(json_object_get(details, "exception"), "description"), expression);
@@ -217,7 +220,7 @@ static json_t *evaluate(struct browser *b, const char *session, const char *expr
     return value ? value : json_null();
 }
 
-static json_t *ask(struct browser *b, const char *format, va_list args)
+static char *write_out(const char *format, va_list args)
 {
     va_list again;
     va_copy(again, args);
@@ -226,6 +229,12 @@ static json_t *ask(struct browser *b, const char *format, va_list args)
     char *expression = malloc((size_t)n + 1);
     cr_assert_not_null(expression);
     vsnprintf(expression, (size_t)n + 1, format, args);
+    return expression;
+}
+
+static json_t *ask(struct browser *b, const char *format, va_list args)
+{
+    char *expression = write_out(format, args);
     json_t *value = evaluate(b, b->page, expression);
     free(expression);
     return value;
@@ -270,17 +279,27 @@ char *browser_text(struct browser *b, const char *format, ...)
     return text;
 }
 
+/* What fails while the page is left for another is only not true yet. */
+static bool is_true_yet(struct browser *b, const char *expression)
+{
+    json_t *answer = devtools_try(b->devtools, b->page, "Runtime.evaluate", evaluation(expression));
+    const bool yes = json_is_true(json_object_get(json_object_get(answer, "result"), "value"));
+    json_decref(answer);
+    return yes;
+}
+
 void browser_wait(struct browser *b, const char *format, ...)
 {
+    va_list args;
+    va_start(args, format);
+    char *expression = write_out(format, args);
+    va_end(args);
     const time_t begin = time(NULL);
-    for (bool done = false; !done;) {
-        ASK(b, format);
-        done = json_is_true(value);
-        json_decref(value);
-        cr_assert(done || time(NULL) - begin < DEVTOOLS_PATIENCE, "never true: %s", format);
-        if (!done)
-            nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    while (!is_true_yet(b, expression)) {
+        cr_assert(time(NULL) - begin < DEVTOOLS_PATIENCE, "never true: %s", expression);
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
     }
+    free(expression);
 }
 
 /* The browser tells of a frame only after it has been shown. */

@@ -281,24 +281,37 @@ static json_t *receive(struct devtools *d, const char *method, double deadline)
     return message;
 }
 
-json_t *devtools_call(struct devtools *d, const char *session, const char *method, json_t *params)
+/* The whole answer to a command: a new reference. */
+static json_t *answer_to(struct devtools *d, const char *session, const char *method, json_t *params)
 {
     const json_int_t id = send_command(d, session, method, params);
     const double deadline = now() + DEVTOOLS_PATIENCE;
     for (;;) {
         json_t *message = receive(d, method, deadline);
-        if (json_object_get(message, "method")) {
+        if (json_integer_value(json_object_get(message, "id")) == id)
+            return message;
+        if (json_object_get(message, "method"))
             d->listener(d->context, message);
-        } else if (json_integer_value(json_object_get(message, "id")) == id) {
-            json_t *result = json_incref(json_object_get(message, "result"));
-            const json_t *error = json_object_get(message, "error");
-            cr_assert(result && !error, "browser, at %s: %s", method,
-                      json_string_value(json_object_get(error, "message")));
-            json_decref(message);
-            return result;
-        }
         json_decref(message);
     }
+}
+
+json_t *devtools_try(struct devtools *d, const char *session, const char *method, json_t *params)
+{
+    json_t *answer = answer_to(d, session, method, params);
+    json_t *result = json_incref(json_object_get(answer, "result"));
+    json_decref(answer);
+    return result;
+}
+
+json_t *devtools_call(struct devtools *d, const char *session, const char *method, json_t *params)
+{
+    json_t *answer = answer_to(d, session, method, params);
+    json_t *result = json_incref(json_object_get(answer, "result"));
+    cr_assert_not_null(result, "browser, at %s: %s", method,
+                       json_string_value(json_object_get(json_object_get(answer, "error"), "message")));
+    json_decref(answer);
+    return result;
 }
 
 void devtools_post(struct devtools *d, const char *session, const char *method, json_t *params)

@@ -31,6 +31,9 @@ void devtools_stop(struct devtools *d);
  * itself; `params` is taken over, and may be NULL. */
 json_t *devtools_call(struct devtools *d, const char *session, const char *method, json_t *params);
 
+/* The same; NULL when the browser refuses, as it does when the page is left meanwhile. */
+json_t *devtools_try(struct devtools *d, const char *session, const char *method, json_t *params);
+
 /* The same without waiting; what it answers is dropped. */
 void devtools_post(struct devtools *d, const char *session, const char *method, json_t *params);
 
