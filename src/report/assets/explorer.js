@@ -149,14 +149,15 @@ function paintThumbnail(canvas, frame, k, size, colours) {
     pen.drawImage(thumbnail(frame, k, colours), 0, 0, size, size);
 }
 
+const leastMini = 32; /* pixels, so that "11.11" below is whole */
 let miniSize = 0;
 
 /* A row a layer, where a row holds so many that can be seen. */
 function sizeMinis() {
-    const room = $("minis").clientWidth / H - 14, size = Math.round(Math.max(26, Math.min(112, room, 620 / L - 22)));
+    const room = $("minis").clientWidth / H - 14, size = Math.round(Math.max(leastMini, Math.min(112, room, 620 / L - 22)));
     if (size === miniSize) return;
     miniSize = size;
-    $("minis").style.gridTemplateColumns = room >= 26 ? `repeat(${H}, ${size + 8}px)` : `repeat(auto-fill, ${size + 8}px)`;
+    $("minis").style.gridTemplateColumns = room >= leastMini ? `repeat(${H}, ${size + 8}px)` : `repeat(auto-fill, ${size + 8}px)`;
     drawMinis();
 }
 

@@ -113,7 +113,7 @@ function drawHeadLabels(pen, row, heads) {
     pen.font = "11px system-ui, sans-serif";
     pen.textAlign = "right";
     pen.textBaseline = "middle";
-    for (let k = 0; k < heads; k += stride) pen.fillText(headShort(k), margin.left - 6, (k + 0.5) * row);
+    for (let k = 0; k < heads; k += stride) pen.fillText(headShort(k), margin.left - 6, Math.max(6, (k + 0.5) * row));
 }
 
 function drawStepLabels(pen, steps, place, bottom, all) {
