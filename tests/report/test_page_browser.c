@@ -122,6 +122,8 @@ static const struct flaw flaws[] = {
      "<svg class=\"pic\" style=\"width:90px\" viewBox=\"0 0 90 30\"><title>t</title><rect width=\"90\" height=\"30\" "
      "fill=\"#555\"/><text x=\"5\" y=\"20\">hidden</text></svg>",
      "light: contrast: 2.2"},
+    {&BROWSER_DESK, "<p style=\"width:40px;overflow:hidden;white-space:nowrap\">head 10.10</p>",
+     "words cut off: p head 10.10"},
     {&BROWSER_DESK, "<button></button>", "nameless control: button"},
 };
 

@@ -52,7 +52,7 @@ static void check_frame(struct browser *b, const struct browser_view *view, json
     "e)?.textContent.trim());"
 #define WHO "const who = e => e.tagName.toLowerCase() + (e.id && '#' + e.id) + ' ' + e.textContent.trim().slice(0, 30);"
 
-static void check_pictures(struct browser *b, const struct browser_view *view, json_t *findings)
+static void check_words_and_pictures(struct browser *b, const struct browser_view *view, json_t *findings)
 {
     json_t *empty =
         browser_value(b, "(() => {" SHOWN NAMED WHO
@@ -76,6 +76,14 @@ static void check_pictures(struct browser *b, const struct browser_view *view, j
     json_t *nameless = browser_value(b, "(() => {" SHOWN NAMED WHO
                                         "return [...document.querySelectorAll('a, button, input, select, textarea, "
                                         "[tabindex=\"0\"]')].filter(shown).filter(e => !named(e)).map(who) })()");
+    json_t *cut = browser_value(
+        b, "(() => {" SHOWN WHO
+           "return [...document.querySelectorAll('body *')].filter(e => e.scrollWidth > e.clientWidth "
+           "+ 1 && e.textContent.trim() && shown(e)).filter(e => { const o = getComputedStyle(e); return "
+           "['hidden', 'clip'].includes(o.overflowX) && o.textOverflow !== 'ellipsis' && e.clientWidth > 1 })"
+           ".map(who) })()");
+    find_all(findings, view, "words cut off", cut);
+    json_decref(cut);
     find_all(findings, view, "empty or nameless picture", empty);
     find_all(findings, view, "words outside their picture", outside);
     find_all(findings, view, "words on one another", crossing);
@@ -227,7 +235,7 @@ json_t *page_findings(struct browser *b, const struct browser_view *view)
 {
     json_t *findings = json_array();
     check_frame(b, view, findings);
-    check_pictures(b, view, findings);
+    check_words_and_pictures(b, view, findings);
     check_contrast(b, view, findings);
     return findings;
 }

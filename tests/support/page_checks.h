@@ -14,7 +14,7 @@
  *   nothing was painted; it has no title, no heading, no language;
  *   it is wider than the screen;
  *   a picture is empty, has no name, has words that reach out of it or lie on one another;
- *   a thing to be used has no name;
+ *   words are cut off by their box, without an ellipsis; a thing to be used has no name;
  *   words are too faint: their computed colour against the pixels that are drawn behind them.
  */
 json_t *page_findings(struct browser *b, const struct browser_view *view);
