@@ -34,10 +34,11 @@ void train_view_close(struct train_view *v)
 static void show_step(void *context, const struct trainer_step *s)
 {
     struct train_view *v = context;
+    const bool last = s->step == v->steps;
     char rate[HUMAN_SIZE], left[HUMAN_SIZE];
-    terminal_progress(&v->err, clock_seconds(), s->step == v->steps, "step %zu/%zu  loss %.4f  %s tokens/s  %s left",
-                      s->step, v->steps, s->loss, human_rate(rate, s->tokens_per_s),
-                      human_duration(left, s->seconds_left));
+    terminal_progress(&v->err, clock_seconds(), last, "step %zu/%zu  loss %.4f  %s tokens/s%s%s%s", s->step, v->steps,
+                      s->loss, human_rate(rate, s->tokens_per_s), last ? "" : "  ",
+                      last ? "" : human_duration(left, s->seconds_left), last ? "" : " left");
 }
 
 static void show_heads(struct train_view *v, const struct trainer_eval *e)
