@@ -10,6 +10,17 @@
 #define FEWEST_POSITIONS 8 /* are shown however narrow the terminal is */
 #define NOTE_SIZE 96
 
+/* A label between left-to-right marks, which take no column, where its script runs the other way: a terminal that sets
+ * such scripts in their direction would turn the row round, or the columns. */
+#define ISOLATED_SIZE (TOKENIZER_LABEL_SIZE + 6)
+static void isolate(char out[ISOLATED_SIZE], const char *label)
+{
+    uint32_t code = 0;
+    (void)utf8_decode(&code, (const uint8_t *)label, strlen(label));
+    const char *mark = utf8_right_to_left(code) ? "\u200e" : "";
+    snprintf(out, ISOLATED_SIZE, "%s%s%s", mark, label, mark);
+}
+
 /* A grid of shades in the making: labels as strings of known width, and numbers. The first column is what lies before
  * the window, when there is anything. */
 struct grid {
@@ -18,7 +29,7 @@ struct grid {
     unsigned cell, margin;
     double *weights;
     size_t *past;
-    char (*label)[64], (*mark)[TOKENIZER_LABEL_SIZE + 2], (*note)[NOTE_SIZE];
+    char (*label)[64], (*mark)[ISOLATED_SIZE + 2], (*note)[NOTE_SIZE];
     const char **labels, **marks, **notes;
 };
 
@@ -67,7 +78,7 @@ static void pad(char *text, size_t room, size_t columns)
 }
 
 /* What stands for a symbol above a cell: itself or its escape where there is room, else a sign for it. */
-static void make_mark(char out[TOKENIZER_LABEL_SIZE + 2], const char *label, unsigned cell)
+static void make_mark(char out[ISOLATED_SIZE + 2], const char *label, unsigned cell)
 {
     const char *text = label;
     if (utf8_columns(label) > cell)
@@ -75,8 +86,8 @@ static void make_mark(char out[TOKENIZER_LABEL_SIZE + 2], const char *label, uns
                : strcmp(label, "\\t") == 0 ? "\u21e5"
                : strcmp(label, "\\r") == 0 ? "\u240d"
                                            : "\u25a1";
-    snprintf(out, TOKENIZER_LABEL_SIZE, "%s", text);
-    pad(out, TOKENIZER_LABEL_SIZE + 2, cell);
+    isolate(out, text);
+    pad(out, ISOLATED_SIZE + 2, cell);
 }
 
 static void make_marks(struct grid *g, const struct inspection *n)
@@ -171,7 +182,9 @@ static void make_position_labels(struct grid *g, const struct inspection *n, con
     const size_t number = digits(n->T), label = widest_label(n);
     g->margin = (unsigned)(number + label + 2);
     for (size_t r = 0; r < w->n; r++) {
-        snprintf(g->label[r], sizeof g->label[r], "%*zu %s", (int)number, w->first + r, n->label[w->first + r]);
+        char symbol[ISOLATED_SIZE];
+        isolate(symbol, n->label[w->first + r]);
+        snprintf(g->label[r], sizeof g->label[r], "%*zu %s", (int)number, w->first + r, symbol);
         pad(g->label[r], sizeof g->label[r], g->margin);
     }
 }
@@ -190,17 +203,121 @@ static void fill_map(struct grid *g, const struct inspection *n, size_t layer, s
     }
 }
 
-static void head_title(struct buffer *b, const struct inspection *n, size_t layer, size_t head)
+#define TITLE_SIZE 64
+
+/* "previous-character, entropy 0.58" */
+static void say_kind(char out[TITLE_SIZE], const struct inspection_head *h)
 {
-    const struct inspection_head *h = &n->head[layer * n->H + head];
-    buffer_print(b, "layer %zu head %zu: %s", layer, head, head_kind_name(h->kind));
-    if (!isnan(h->map.entropy))
-        buffer_print(b, ", entropy %.2f", h->map.entropy);
-    buffer_text(b, "\n");
+    if (isnan(h->map.entropy))
+        snprintf(out, TITLE_SIZE, "%s", head_kind_name(h->kind));
+    else
+        snprintf(out, TITLE_SIZE, "%s, entropy %.2f", head_kind_name(h->kind), h->map.entropy);
+}
+
+static void one_map(struct buffer *b, struct grid *g, const struct inspection *n, size_t layer, size_t head,
+                    bool colour)
+{
+    char kind[TITLE_SIZE];
+    say_kind(kind, &n->head[layer * n->H + head]);
+    buffer_print(b, "\nlayer %zu head %zu: %s\n", layer, head, kind);
+    fill_map(g, n, layer, head);
+    grid_print(b, g, colour);
 }
 
 /* Columns right of the cells: " 0.43", and one that stays free. */
 #define ENTROPY_COLUMNS 6
+
+/* --- maps side by side --- */
+
+#define GAP 2
+#define MOST_ACROSS 16
+
+/* How many heads of a layer a screen has room for, and in *width the columns of each, with the gap. */
+static size_t heads_across(size_t *width, const struct terminal *out, const struct grid *g, const struct inspection *n,
+                           const struct inspection_choice *c)
+{
+    size_t widest = g->margin + g->cols * g->cell + ENTROPY_COLUMNS - 1;
+    for (size_t layer = c->layer_begin; layer < c->layer_end; layer++)
+        for (size_t head = c->head_begin; head < c->head_end; head++) {
+            char kind[TITLE_SIZE];
+            say_kind(kind, &n->head[layer * n->H + head]);
+            widest = strlen(kind) > widest ? strlen(kind) : widest;
+        }
+    *width = widest + GAP;
+    const size_t heads = c->head_end - c->head_begin, room = out->screen ? (out->width + GAP) / *width : 1;
+    const size_t across = room < heads ? room : heads;
+    return across < 1 ? 1 : across < MOST_ACROSS ? across : MOST_ACROSS;
+}
+
+/* A title over each map, in two lines: what it is, and its kind. */
+static void put_titles(struct buffer *b, const struct inspection *n, size_t layer, size_t head, size_t maps,
+                       size_t width)
+{
+    char text[TITLE_SIZE];
+    for (size_t line = 0; line < 2; line++)
+        for (size_t m = 0; m < maps; m++) {
+            if (line == 0)
+                snprintf(text, sizeof text, "layer %zu head %zu", layer, head + m);
+            else
+                say_kind(text, &n->head[layer * n->H + head + m]);
+            buffer_print(b, "%-*s%s", m + 1 < maps ? (int)width : 0, text, m + 1 < maps ? "" : "\n");
+        }
+}
+
+/* Maps of the same grid, line by line: one of marks, then the rows with their notes. */
+static void join(struct buffer *b, const struct buffer *map, size_t maps, const struct grid *g, size_t width)
+{
+    const char *at[MOST_ACROSS];
+    for (size_t m = 0; m < maps; m++) {
+        at[m] = map[m].bytes ? map[m].bytes : "";
+        b->failed |= map[m].failed;
+    }
+    for (size_t line = 0; line <= g->rows; line++) {
+        const size_t used = g->margin + g->cols * g->cell + (line > 0 ? ENTROPY_COLUMNS - 1 : 0);
+        for (size_t m = 0; m < maps; m++) {
+            const size_t length = strcspn(at[m], "\n");
+            buffer_put(b, at[m], length);
+            at[m] += length + (at[m][length] != '\0');
+            if (m + 1 < maps)
+                buffer_print(b, "%*s", (int)(width - used), "");
+        }
+        buffer_text(b, "\n");
+    }
+}
+
+static void maps_beside(struct buffer *b, struct grid *g, const struct inspection *n, size_t layer, size_t head,
+                        size_t maps, size_t width, bool colour)
+{
+    struct buffer map[MOST_ACROSS] = {{0}};
+    buffer_text(b, "\n");
+    put_titles(b, n, layer, head, maps, width);
+    for (size_t m = 0; m < maps; m++) {
+        fill_map(g, n, layer, head + m);
+        grid_print(&map[m], g, colour);
+    }
+    join(b, map, maps, g, width);
+    for (size_t m = 0; m < maps; m++)
+        buffer_free(&map[m]);
+}
+
+static enum status show_maps(struct terminal *out, struct grid *g, const struct inspection *n,
+                             const struct inspection_choice *c, struct error *err)
+{
+    size_t width;
+    const size_t across = heads_across(&width, out, g, n, c);
+    enum status s = STATUS_OK;
+    for (size_t layer = c->layer_begin; layer < c->layer_end; layer++)
+        for (size_t head = c->head_begin, maps; head < c->head_end && !s; head += maps) {
+            struct buffer b = {0};
+            maps = c->head_end - head < across ? c->head_end - head : across;
+            if (across == 1)
+                one_map(&b, g, n, layer, head, out->many);
+            else
+                maps_beside(&b, g, n, layer, head, maps, width, out->many);
+            s = put(out, &b, err);
+        }
+    return s;
+}
 
 enum status inspect_view_maps(struct terminal *out, const struct inspection *n, const struct inspection_choice *c,
                               size_t from, struct error *err)
@@ -211,22 +328,16 @@ enum status inspect_view_maps(struct terminal *out, const struct inspection *n, 
     enum status s = STATUS_OK;
     if (!grid_make(&g, w.n, &w))
         s = fail(err, STATUS_MEMORY, "inspect: out of memory");
-    struct buffer b = {0};
     if (!s) {
+        struct buffer b = {0};
         make_marks(&g, n);
         make_position_labels(&g, n, &w);
         buffer_text(&b, "rows look at columns; right of each its entropy (1: all alike, 0: one alone)\n");
         shades_legend(&b, out->many);
         s = put(out, &b, err);
     }
-    for (size_t layer = c->layer_begin; layer < c->layer_end && !s; layer++)
-        for (size_t head = c->head_begin; head < c->head_end && !s; head++) {
-            buffer_text(&b, "\n");
-            head_title(&b, n, layer, head);
-            fill_map(&g, n, layer, head);
-            grid_print(&b, &g, out->many);
-            s = put(out, &b, err);
-        }
+    if (!s)
+        s = show_maps(out, &g, n, c, err);
     if (!s && w.n < n->T) {
         fputc('\n', out->stream);
         terminal_entry(out, "shown: ",
@@ -263,9 +374,12 @@ static void note_largest(char note[NOTE_SIZE], const struct inspection *n, const
 {
     size_t top[LOOKED_AT], length = 0;
     const size_t found = largest(top, p, n->T);
-    for (size_t k = 0; k < found && length < NOTE_SIZE; k++)
-        length += (size_t)snprintf(note + length, NOTE_SIZE - length, "  %zu:%s %.2f", top[k], n->label[top[k]],
-                                   (double)p[top[k]]);
+    for (size_t k = 0; k < found && length < NOTE_SIZE; k++) {
+        char symbol[ISOLATED_SIZE];
+        isolate(symbol, n->label[top[k]]);
+        length +=
+            (size_t)snprintf(note + length, NOTE_SIZE - length, "  %zu:%s %.2f", top[k], symbol, (double)p[top[k]]);
+    }
 }
 
 enum status inspect_view_token(struct terminal *out, const struct inspection *n, const struct inspection_choice *c,
@@ -289,8 +403,10 @@ enum status inspect_view_token(struct terminal *out, const struct inspection *n,
                 set_row(&g, r, n, layer, head, token);
                 note_largest(g.note[r], n, attention_map_weights(&n->map, layer, head) + token * n->T);
             }
-        buffer_print(&b, "what %s at position %zu looks at, by layer.head; right of it the largest weights\n",
-                     n->label[token], token);
+        char symbol[ISOLATED_SIZE];
+        isolate(symbol, n->label[token]);
+        buffer_print(&b, "what %s at position %zu looks at, by layer.head; right of it the largest weights\n", symbol,
+                     token);
         shades_legend(&b, out->many);
         grid_print(&b, &g, out->many);
         s = put(out, &b, err);

@@ -18,7 +18,8 @@ struct inspect_window {
 struct inspect_window inspect_view_fit(const struct inspection *n, size_t width, size_t reserved, size_t from,
                                        size_t end);
 
-/* A map for each head of the choice, entropy right of each row. STATUS_MEMORY. */
+/* A map for each head of the choice, entropy right of each row; on a screen as many heads of a layer side by side as
+ * it has room for. STATUS_MEMORY. */
 enum status inspect_view_maps(struct terminal *out, const struct inspection *n, const struct inspection_choice *c,
                               size_t from, struct error *err);
 

@@ -212,6 +212,12 @@ size_t utf8_columns(const char *text)
     return columns;
 }
 
+bool utf8_right_to_left(uint32_t code)
+{
+    const int direction = utf8proc_get_property((utf8proc_int32_t)code)->bidi_class;
+    return direction == UTF8PROC_BIDI_CLASS_R || direction == UTF8PROC_BIDI_CLASS_AL;
+}
+
 bool utf8_in_word(uint32_t code)
 {
     const utf8proc_category_t c = utf8proc_category((utf8proc_int32_t)code);

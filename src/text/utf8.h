@@ -56,6 +56,9 @@ size_t utf8_columns(const char *text);
  * many it takes: one less than `columns` where a wide character does not fit. Never cuts a character. */
 size_t utf8_fit(size_t *used, const char *text, size_t columns);
 
+/* A letter of a script that is written from right to left. */
+bool utf8_right_to_left(uint32_t code);
+
 /* A letter, mark or number: what words are made of. */
 bool utf8_in_word(uint32_t code);
 

@@ -89,6 +89,67 @@ Test(inspect_view, the_future_is_an_alarm)
     inspection_free(&x.inspection);
 }
 
+/* The page as it stands, from "layer 0" on. */
+static void expect_maps(const struct inspected *x, size_t width, bool screen, const char *expected)
+{
+    struct page p;
+    struct error err;
+    const struct inspection_choice all = {0, 1, 0, x->inspection.H};
+    page_open(&p, width);
+    p.out.screen = screen;
+    cr_assert_eq(inspect_view_maps(&p.out, &x->inspection, &all, INSPECT_LAST, &err), STATUS_OK);
+    const char *map = strstr(page_text(&p), "\nlayer 0 head 0");
+    cr_assert_not_null(map);
+    cr_assert_eq(strncmp(map, expected, strlen(expected)), 0, "%s", map);
+    page_close(&p);
+}
+
+Test(inspect_view, a_screen_shows_as_many_heads_beside_each_other_as_it_has_room_for)
+{
+    struct inspected x;
+    inspected_make(&x, "ab", 8);
+    for (size_t head = 0; head < x.inspection.H; head++) {
+        set_previous(&x, 0, head);
+        x.inspection.head[head].map.entropy = 0.5;
+        x.inspection.head[head].kind = HEAD_UNIFORM; /* "uniform, entropy 0.50" takes 21 columns, a map 12 */
+    }
+    const char *one =
+        "\nlayer 0 head 0: uniform, entropy 0.50\n    a b \n0 a \u2588\u2588      -\n1 b \u2588\u2588   0.00\n";
+    expect_maps(&x, 43, true, one);
+    expect_maps(&x, 44, true,
+                "\nlayer 0 head 0         layer 0 head 1\n"
+                "uniform, entropy 0.50  uniform, entropy 0.50\n"
+                "    a b                    a b \n"
+                "0 a \u2588\u2588      -          0 a \u2588\u2588      -\n"
+                "1 b \u2588\u2588   0.00          1 b \u2588\u2588   0.00\n");
+    expect_maps(&x, 200, false, one); /* a pipe has them below each other */
+    inspection_free(&x.inspection);
+}
+
+/* U+200E takes no column, and keeps a terminal from turning the row round. */
+Test(inspect_view, a_label_that_runs_from_right_to_left_stands_between_marks)
+{
+    struct inspected x;
+    inspected_make(&x, "ab", 8);
+    for (size_t head = 0; head < x.inspection.H; head++)
+        set_previous(&x, 0, head);
+    snprintf(x.inspection.label[0], sizeof x.inspection.label[0], "\u05e9");
+    struct page p;
+    struct error err;
+    const struct inspection_choice one = {0, 1, 0, 1};
+    page_open(&p, 80);
+    cr_assert_eq(inspect_view_maps(&p.out, &x.inspection, &one, INSPECT_LAST, &err), STATUS_OK);
+    cr_assert_eq(inspect_view_token(&p.out, &x.inspection, &one, 1, &err), STATUS_OK);
+    const char *text = page_text(&p);
+    cr_assert(
+        strstr(text,
+               "\n    \u200e\u05e9\u200e b \n0 \u200e\u05e9\u200e \u2588\u2588      -\n1 b \u2588\u2588   0.00\n"),
+        "%s", text);
+    cr_assert(strstr(text, "  0:\u200e\u05e9\u200e 1.00"), "%s", text);
+    page_close(&p);
+    inspection_free(&x.inspection);
+}
+
 static void long_text(char *out, size_t n)
 {
     for (size_t i = 0; i < n; i++)

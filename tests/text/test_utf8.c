@@ -249,3 +249,11 @@ Test(utf8, words_are_letters_marks_and_numbers)
     for (size_t k = 0; k < sizeof out / sizeof *out; k++)
         cr_assert_not(utf8_in_word(out[k]), "U+%04X", out[k]);
 }
+
+Test(utf8, scripts_that_run_from_right_to_left_are_known)
+{
+    cr_assert(utf8_right_to_left(0x5E9), "Hebrew");
+    cr_assert(utf8_right_to_left(0x628), "Arabic");
+    cr_assert(!utf8_right_to_left('a') && !utf8_right_to_left('3') && !utf8_right_to_left(' '));
+    cr_assert(!utf8_right_to_left(0x4E2D) && !utf8_right_to_left(0x1F600));
+}
