@@ -63,6 +63,8 @@ enum status command_flush(struct error *err)
 
 enum status command_print_json(json_t *object, size_t flags, const char *command, struct error *err)
 {
+    if ((flags & JSON_REAL_PRECISION(0x1F)) == 0)
+        flags |= JSON_REAL_PRECISION(15); /* 0.1, and not 0.10000000000000001 */
     char *text = json_text_make(object, flags, NULL);
     json_decref(object);
     if (!text)

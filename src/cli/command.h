@@ -54,7 +54,8 @@ int command_exit(enum status status);
 /* Hands everything on stdout to the system. STATUS_WRITE with the reason when some of it, now or before, was lost. */
 enum status command_flush(struct error *err);
 
-/* One line of JSON on stdout, whole or not at all; flags are json_dumps's. Takes the reference to object, which may be
+/* One line of JSON on stdout, whole or not at all; flags are json_dumps's, numbers of 15 digits unless they say another
+ * precision. Takes the reference to object, which may be
  * NULL: memory was refused then. STATUS_MEMORY in the name of the command. */
 enum status command_print_json(json_t *object, size_t flags, const char *command, struct error *err);
 

@@ -65,6 +65,25 @@ Test(cmd_info, json_says_the_same)
     program_free(&p);
 }
 
+/* Seventeen digits show how a number is kept: 0.40000000000000002. */
+Test(cmd_info, json_writes_numbers_as_they_were_given)
+{
+    struct program p;
+    const char *text = scratch_path("text");
+    char all[1201] = "";
+    for (size_t i = 0; i < 1200; i++)
+        all[i] = "abcdefgh \n"[i * i % 10];
+    scratch_write(text, all, 1200);
+    PROGRAM(&p, "train", text, "-o", scratch_path("trained"), "--n-layer", "1", "--n-head", "1", "--n-embd", "4",
+            "--block-size", "4", "--batch-size", "1", "--steps", "1", "--lr", "0.003", "--weight-decay", "0.1",
+            "--sample-size", "1");
+    cr_assert_eq(p.status, 0, "%s", p.err);
+    program_free(&p);
+    PROGRAM(&p, "info", scratch_path("trained"), "--json");
+    cr_assert(strstr(p.out, "\"lr\":0.003,") && strstr(p.out, "\"weight_decay\":0.1,"), "%s", p.out);
+    program_free(&p);
+}
+
 Test(cmd_info, json_names_a_place_that_is_no_utf8)
 {
     const struct tiny_run r = make("r\xFFn", false, false);
