@@ -68,7 +68,7 @@ static void print_entropy(FILE *out, double percent)
     if (percent >= 0.05)
         fprintf(out, "+%.1f %% of a step\n", percent);
     else
-        fprintf(out, "less than chance adds (%.1f %% of a step)\n", percent);
+        fprintf(out, "less than chance adds (%.1f %%)\n", percent);
 }
 
 static void print_step(FILE *out, const struct bench *b)
