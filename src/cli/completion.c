@@ -41,18 +41,33 @@ static void bash_value(FILE *out, const struct option_spec *spec)
     }
 }
 
-/* What `lab` runs is one of a few words: "detectors|cost". */
-static void put_alternatives(FILE *out, const char *operands)
+/* What `lab` runs is one of a few words, "detectors|cost|verdicts [TEXT]": those, with something between them. */
+static void put_alternatives(FILE *out, const char *operands, const char *between)
 {
-    for (; *operands != '\0'; operands++)
-        fputc(*operands == '|' ? ' ' : *operands, out);
+    for (; *operands != '\0' && *operands != ' '; operands++)
+        if (*operands == '|')
+            fputs(between, out);
+        else
+            fputc(*operands, out);
 }
 
+/* One of the words, and files after it. */
 static void bash_operands(FILE *out, const char *operands)
 {
-    fputs("        if [[ $cur != -* ]]; then COMPREPLY=($(compgen -W '", out);
-    put_alternatives(out, operands);
-    fputs("' -- \"$cur\")); return; fi\n", out);
+    fputs("        if [[ $cur != -* ]]; then\n"
+          "            case \" ${COMP_WORDS[*]:2:COMP_CWORD-2} \" in\n"
+          "            *' ",
+          out);
+    put_alternatives(out, operands, " '*|*' ");
+    fputs(" '*) _nopeek_files ;;\n"
+          "            *) COMPREPLY=($(compgen -W '",
+          out);
+    put_alternatives(out, operands, " ");
+    fputs("' -- \"$cur\")) ;;\n"
+          "            esac\n"
+          "            return\n"
+          "        fi\n",
+          out);
 }
 
 static void bash_command(FILE *out, const struct command *c)
@@ -184,8 +199,8 @@ static void zsh(FILE *out, const struct command *const *list)
               out);
         if (strchr(list[i]->operands, '|')) {
             fputs("        '1:experiment:(", out);
-            put_alternatives(out, list[i]->operands);
-            fputs(")' ;;\n", out);
+            put_alternatives(out, list[i]->operands, " ");
+            fputs(strchr(list[i]->operands, ' ') ? ")' \\\n        '*:file:_files' ;;\n" : ")' ;;\n", out);
         } else {
             fputs("        '*:file:_files' ;;\n", out);
         }

@@ -86,8 +86,7 @@ Test(bench_view, entropy_that_seems_to_cost_less_than_nothing_is_said_to_be_chan
     const struct bench_options o = options_of();
     b.quiet = 1.1 * b.step + b.summary;
     char *text = page(&b, &o);
-    cr_assert(strstr(text, "entropy     of every head in every step: less than chance adds (-10.0 %)\n"),
-              "%s", text);
+    cr_assert(strstr(text, "entropy     of every head in every step: less than chance adds (-10.0 %)\n"), "%s", text);
     free(text);
 }
 

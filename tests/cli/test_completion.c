@@ -34,7 +34,9 @@ Test(completion, bash_offers_commands_options_and_values)
     offers("nopeek train --n-layer \"\"", "\n"); /* a number: nothing to offer */
     offers("nopeek train --resume /de", "/dev\n");
     offers("nopeek eval /de", "/dev\n");
-    offers("nopeek lab \"\"", "detectors cost scaling heads\n");
+    offers("nopeek lab \"\"", "detectors cost scaling heads verdicts\n");
+    offers("nopeek lab --steps 3 de", "detectors\n");
+    offers("nopeek lab verdicts /de", "/dev\n");
     offers("nopeek lab --se", "--seeds --seed\n");
 }
 
@@ -77,7 +79,7 @@ Test(completion, zsh_has_a_line_for_every_option_of_every_command)
             cr_assert(strstr(at, option), "%s %s", command_list[i]->name, option);
         }
     }
-    cr_assert(strstr(p.out, "'1:experiment:(detectors cost scaling heads)' ;;\n"), "%s", p.out);
+    cr_assert(strstr(p.out, "'1:experiment:(detectors cost scaling heads verdicts)' "), "%s", p.out);
     program_free(&p);
 }
 
