@@ -136,7 +136,7 @@ void head_finding_say(char out[HEAD_FINDING_WORDS], const struct head_finding *f
             all.count == 1 && n == 1 ? "adds nothing" : "add nothing", all.share);
         break;
     default:
-        add(&w, "look at the same places: %.1g of a row's weight differs", all.distance);
+        add(&w, "look at the same places: at most %.1g of a row's weight differs", all.distance);
     }
 }
 
@@ -162,6 +162,6 @@ void head_finding_advise(char out[HEAD_FINDING_WORDS], const struct head_finding
         add(&w, "begin again with another --seed or fewer heads (--n-head)");
         break;
     default:
-        add(&w, "one of them is spare: fewer heads (--n-head), or another --seed");
+        add(&w, "all but one of them are spare: fewer heads (--n-head), or another --seed");
     }
 }

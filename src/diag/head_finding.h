@@ -9,7 +9,7 @@ enum head_finding_kind {
     HEAD_FINDING_UNIFORM,   /* attention is still uniform when a model that learns has left that behind */
     HEAD_FINDING_FROZEN,    /* queries and keys stay where they were, though attention is not uniform */
     HEAD_FINDING_DEAD,      /* the head adds nothing to what passes by it */
-    HEAD_FINDING_DUPLICATE, /* two heads of a layer look at the same places */
+    HEAD_FINDING_DUPLICATE, /* heads of a layer look at the same places */
     HEAD_FINDING_KINDS
 };
 
@@ -27,14 +27,14 @@ struct head_finding {
     enum head_finding_cause cause; /* of UNIFORM */
     size_t step, layer;
     size_t count, of;                   /* heads that it is said of; the layer has so many */
-    const size_t *head;                 /* (count), ascending; of a DUPLICATE the two */
+    const size_t *head;                 /* (count), ascending; of a DUPLICATE those that are alike */
     double loss, lr;                    /* at that step */
     double entropy, entropy_before;     /* mean over the heads, now and when it was largest lately (COLLAPSE) */
     double max_score, max_score_before; /* the largest of them, now and when it was smallest lately (COLLAPSE) */
     double turn;                        /* how far queries and keys have turned, median (UNIFORM) or largest (FROZEN) */
     double temperature;                 /* of UNIFORM: what scores are divided by beyond sqrt(head size) */
     double share;                       /* of DEAD: of what passes by, at most */
-    double distance;                    /* of DUPLICATE: the part of a row's weight that lies elsewhere, mean */
+    double distance; /* of DUPLICATE: the part of a row's weight that lies elsewhere, at most, mean over rows */
 };
 
 /* "collapse", "uniform", "frozen", "dead", "duplicate". */

@@ -22,7 +22,8 @@ static void layout(struct head_watch *w)
         w->said[k] = arena_take(a, n, sizeof(bool));
     w->dead_since = arena_take(a, n, sizeof(size_t));
     w->sorted = arena_take(a, n, sizeof(double));
-    /* A call finds a kind once a layer; of duplicates, as many pairs as there are heads to be said of. */
+    /* A call finds a kind once a layer; duplicates at most once a head, with one other that was spoken of or with such
+     * as were not. */
     w->finding = arena_take(a, HEAD_FINDING_KINDS * n, sizeof *w->finding);
     w->heads = arena_take(a, (size_t)2 * HEAD_FINDING_KINDS * n, sizeof(size_t));
 }
@@ -214,7 +215,8 @@ static void note_dead(struct head_watch *w, const struct head_watch_look *look)
         for (size_t h = 0; h < w->H; h++)
             mean += share[layer * w->H + h] / (double)w->H;
         for (size_t i = layer * w->H; i < (layer + 1) * w->H; i++) {
-            const bool dead = share[i] < HEAD_WATCH_DEAD && (w->H == 1 || share[i] <= mean / 100);
+            const bool dead = !w->said[HEAD_FINDING_COLLAPSE][i] && share[i] < HEAD_WATCH_DEAD &&
+                              (w->H == 1 || share[i] <= mean / 100);
             if (!dead)
                 w->dead_since[i] = 0;
             else if (w->dead_since[i] == 0)
@@ -348,25 +350,48 @@ void head_watch_step(struct head_watch *w, const struct head_watch_look *look)
     find_frozen(w, look);
 }
 
-static void compare(struct head_watch *w, size_t step, size_t layer, size_t a, size_t b, const double *distance,
-                    const double *from_uniform)
+/* Two heads of a layer by their distances; i = layer H + a, and b counts within the layer. */
+struct pairs {
+    const double *distance, *from_uniform;
+    size_t H;
+};
+
+static bool same_map(const struct pairs *p, size_t i, size_t b)
 {
-    const bool *said = w->said[HEAD_FINDING_DUPLICATE];
-    const size_t i = layer * w->H + a, j = layer * w->H + b;
-    const double d = distance[i * w->H + b], least = fmin(from_uniform[i], from_uniform[j]);
-    if ((said[i] && said[j]) || least < HEAD_WATCH_APART || !(d <= HEAD_WATCH_SAME && d <= least / 10))
+    const double d = p->distance[i * p->H + b], other = p->from_uniform[i - i % p->H + b];
+    const double least = fmin(p->from_uniform[i], other);
+    return b != i % p->H && least >= HEAD_WATCH_APART && d <= HEAD_WATCH_SAME && d <= least / 10;
+}
+
+/* All heads that are like this one and were not spoken of; else one that was. */
+static void find_like(struct head_watch *w, const struct pairs *p, size_t step, size_t i)
+{
+    const size_t layer = i / w->H, first = layer * w->H;
+    bool *said = w->said[HEAD_FINDING_DUPLICATE];
+    size_t fresh = 0, spoken_of = w->H;
+    for (size_t b = 0; b < w->H; b++)
+        if (same_map(p, i, b)) {
+            fresh += said[first + b] ? 0 : 1;
+            spoken_of = said[first + b] ? b : spoken_of;
+        }
+    if (fresh == 0 && spoken_of == w->H)
         return;
     struct head_finding *f = find(w, HEAD_FINDING_DUPLICATE, step, layer);
-    name_head(w, f, a);
-    name_head(w, f, b);
-    f->distance = d;
+    f->distance = 0;
+    for (size_t b = 0; b < w->H; b++) {
+        const bool other = same_map(p, i, b) && (fresh ? !said[first + b] : b == spoken_of);
+        if (other)
+            f->distance = fmax(f->distance, p->distance[i * w->H + b]);
+        if (other || first + b == i)
+            name_head(w, f, b);
+    }
 }
 
 void head_watch_maps(struct head_watch *w, size_t step, const double *distance, const double *from_uniform)
 {
+    const struct pairs p = {distance, from_uniform, w->H};
     begin(w);
-    for (size_t layer = 0; layer < w->L; layer++)
-        for (size_t a = 0; a < w->H; a++)
-            for (size_t b = a + 1; b < w->H; b++)
-                compare(w, step, layer, a, b, distance, from_uniform);
+    for (size_t i = 0; i < w->L * w->H; i++)
+        if (!w->said[HEAD_FINDING_DUPLICATE][i] && !w->said[HEAD_FINDING_COLLAPSE][i])
+            find_like(w, &p, step, i);
 }

@@ -11,9 +11,10 @@
  *               the steps. Said once of the whole model; of single heads it is not: good models keep some.
  *   frozen      queries and keys of a head have turned by less than HEAD_WATCH_STILL of what the steps taken could do
  *   dead        what a head adds is below HEAD_WATCH_DEAD of what passes by, and a hundredth of the mean of its layer
- *   duplicate   two heads of a layer have nearly the same map: the distance between them is at most
- *               HEAD_WATCH_SAME, and a tenth of that of either from a uniform one, which itself is no small number
+ *   duplicate   heads of a layer have nearly the same map: the distance between them is at most HEAD_WATCH_SAME, and a
+ *               tenth of that of either from a uniform one, which itself is no small number
  *
+ * In a layer that has collapsed nothing is called dead or duplicate: it would be no more than what follows from it.
  * What was found before training was resumed is not found again (head_watch_said). Pure: nothing here touches a model.
  * The history is HEAD_WATCH_STEPS steps long, whatever the length of the run. */
 #ifndef DIAG_HEAD_WATCH_H

@@ -105,7 +105,7 @@ static json_t *record_of(const struct head_finding *f)
                      says, "advice", advice, "evidence", evidence(f));
 }
 
-/* How many findings from the first on make one line: all of a kind, but each pair of duplicates its own. */
+/* How many findings from the first on make one line: all of a kind, but duplicates each their own. */
 static size_t in_one_line(const struct head_finding *f, size_t left)
 {
     size_t n = 1;

@@ -361,18 +361,58 @@ Test(head_watch, duplicates_are_a_pair_that_looks_somewhere_in_particular)
     head_watch_free(&s.watch);
 }
 
-Test(head_watch, many_heads_that_are_all_the_same_are_said_within_bounds)
+Test(head_watch, heads_that_are_all_the_same_are_said_together)
 {
     struct story s;
     double distance[2 * 12 * 12] = {0}, apart[24];
     begin(&s, 2, 12);
     for (size_t i = 0; i < 24; i++)
         apart[i] = 0.6;
+    for (size_t i = 0; i < 12; i++) /* but for one head of layer 0 */
+        distance[i * 12 + 4] = distance[4 * 12 + i] = i == 4 ? 0 : 0.4;
     head_watch_maps(&s.watch, 0, distance, apart);
     keep(&s);
-    cr_assert_eq(found(&s), (size_t)2 * 11, "each with the first");
+    cr_assert(found(&s) == 2 && s.watch.finding[0].count == 11 && s.watch.finding[1].count == 12);
+    cr_assert(s.watch.finding[0].head[4] == 5 && s.watch.finding[1].layer == 1);
     head_watch_maps(&s.watch, 0, distance, apart);
     cr_assert_eq(s.watch.found, 0);
+    for (size_t i = 0; i < 12; i++) /* the odd one joins them */
+        distance[i * 12 + 4] = distance[4 * 12 + i] = 0.01;
+    head_watch_maps(&s.watch, 0, distance, apart);
+    keep(&s);
+    cr_assert(s.watch.found == 1 && s.last.count == 2 && s.last.head[0] == 4 && s.last.distance == 0.01);
+    head_watch_free(&s.watch);
+}
+
+/* Every other head is like head 0 alone: the most findings that there can be. */
+Test(head_watch, likeness_that_does_not_carry_over_stays_within_bounds)
+{
+    struct story s;
+    static double distance[MOST * MOST], apart[MOST];
+    begin(&s, 1, MOST);
+    head_watch_said(&s.watch, HEAD_FINDING_DUPLICATE, 0, 0);
+    for (size_t i = 0; i < MOST * MOST; i++) {
+        distance[i] = i < MOST || i % MOST == 0 ? 0.001 : 0.5;
+        apart[i % MOST] = 0.6;
+    }
+    head_watch_maps(&s.watch, 0, distance, apart);
+    keep(&s);
+    cr_assert_eq(found(&s), MOST - 1);
+    cr_assert(s.last.count == 2 && s.last.head[0] == 0 && s.last.head[1] == MOST - 1);
+    cr_assert_leq(s.watch.heads_used, 2 * MOST);
+    head_watch_free(&s.watch);
+}
+
+Test(head_watch, in_a_layer_that_collapsed_nothing_else_is_said)
+{
+    struct story s;
+    begin(&s, 1, 3);
+    turn_all(&s, 0.2);
+    cr_assert_gt(collapse_after(&s, 1, 0.9, 1.3), 0);
+    maps(&s, 0.0, 0.5);
+    s.share[2] = 0;
+    go_on(&s, 200);
+    cr_assert_eq(found(&s), 1);
     head_watch_free(&s.watch);
 }
 
