@@ -8,8 +8,9 @@
 #include "cli/version.h"
 #include "io/metrics.h"
 
-/* Bytes of one sample, and of all. */
+/* Bytes of one sample, and of one sentence about heads. */
 #define SAMPLE_BYTES ((size_t)4000)
+#define VERDICT_BYTES ((size_t)600)
 
 /* --- building ------------------------------------------------------------------------------------- */
 
@@ -198,6 +199,44 @@ static json_t *samples_of(const struct report_sift *samples)
     return json_pack("{s:I, s:o}", "seen", (json_int_t)samples->seen, "shown", list);
 }
 
+/* A text of a record, cut to what a line needs; "" where there is none. */
+static json_t *line_of(const json_t *record, const char *key)
+{
+    const json_t *text = json_object_get(record, key);
+    const char *bytes = json_is_string(text) ? json_string_value(text) : "";
+    return json_stringn(bytes, cut(bytes, json_string_length(text), VERDICT_BYTES));
+}
+
+/* Heads of the model's own, as numbers among all of them: layer n_head + head. */
+static json_t *verdict_heads(const json_t *record, const struct config *c)
+{
+    json_t *list = json_array();
+    const json_int_t layer = json_integer_value(json_object_get(record, "layer"));
+    size_t i;
+    json_t *head;
+    json_array_foreach(json_object_get(record, "heads"), i, head)
+    {
+        const json_int_t h = json_integer_value(head);
+        if (json_is_integer(head) && layer >= 0 && layer < (json_int_t)c->n_layer && h >= 0 &&
+            h < (json_int_t)c->n_head)
+            add(&list, json_integer(layer * (json_int_t)c->n_head + h));
+    }
+    return list;
+}
+
+/* What training said of the heads. */
+static json_t *verdicts_of(const struct report_sift *verdicts, const struct config *c)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < verdicts->count; i++) {
+        const json_t *record = verdicts->record[i];
+        add(&list, json_pack("{s:O, s:o, s:o, s:o, s:o}", "step", json_object_get(record, "step"), "verdict",
+                             line_of(record, "verdict"), "says", line_of(record, "says"), "advice",
+                             line_of(record, "advice"), "heads", verdict_heads(record, c)));
+    }
+    return json_pack("{s:I, s:o}", "seen", (json_int_t)verdicts->seen, "shown", list);
+}
+
 static json_t *entropy_of(const struct report_entropy *e)
 {
     return json_pack("{s:b, s:o, s:o, s:s}", "known", e->known, "train", metrics_number(e->train), "validation",
@@ -256,6 +295,7 @@ enum status report_data_make(json_t **data, json_t **frames, const struct report
     put(&o, "log", json_pack("{s:I, s:I}", "records", (json_int_t)l->records, "unsound", (json_int_t)l->unsound));
     put(&o, "entropy", entropy_of(d->entropy));
     put(&o, "uniform", metrics_number(log((double)d->saved->checkpoint.model.config.vocab_size)));
+    put(&o, "verdicts", verdicts_of(&l->verdicts, &d->saved->checkpoint.model.config));
     put(&o, "samples", samples_of(&l->samples));
     put(&o, "settings", settings_of(d->saved));
     put(&o, "reproduce", reproduce_of(d->saved));

@@ -137,6 +137,8 @@ static bool take_record(struct pass *p, json_t *record)
         sound = advances(&p->attention, step);
         if (sound)
             sift_add(&l->maps, record);
+    } else if (sound && strcmp(kind, "verdict") == 0) { /* several at one step */
+        sift_add(&l->verdicts, record);
     } else if (sound) {
         return true; /* of a kind that this program does not know */
     }
@@ -176,7 +178,8 @@ static bool make(struct report_log *l, size_t heads)
     bins = bins > REPORT_LOG_POINTS ? REPORT_LOG_POINTS : bins < FEWEST_BINS ? FEWEST_BINS : bins;
     return thin_make(&l->steps, REPORT_STEP_CURVES, REPORT_LOG_POINTS) &&
            thin_make(&l->evals, REPORT_EVAL_CURVES, REPORT_LOG_POINTS) && thin_make(&l->heads, heads, bins) &&
-           sift_make(&l->samples, REPORT_LOG_SAMPLES) && sift_make(&l->maps, REPORT_LOG_MAPS);
+           sift_make(&l->samples, REPORT_LOG_SAMPLES) && sift_make(&l->maps, REPORT_LOG_MAPS) &&
+           sift_make(&l->verdicts, REPORT_LOG_VERDICTS);
 }
 
 enum status report_log_read(struct report_log *l, const char *path, size_t L, size_t H, struct error *err)
@@ -203,6 +206,7 @@ void report_log_free(struct report_log *l)
     thin_free(&l->heads);
     sift_free(&l->samples);
     sift_free(&l->maps);
+    sift_free(&l->verdicts);
     json_decref(l->last_eval);
     *l = (struct report_log){0};
 }

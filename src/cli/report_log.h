@@ -23,20 +23,21 @@ enum { REPORT_LOSS, REPORT_LR, REPORT_GRAD_NORM, REPORT_RATE, REPORT_STEP_CURVES
 enum { REPORT_TRAIN, REPORT_VAL, REPORT_GENERATION, REPORT_PARALLEL, REPORT_EVAL_CURVES };
 
 struct report_log {
-    bool there;                       /* there is a log with a record in it */
-    struct thin steps;                /* REPORT_STEP_CURVES series */
-    struct thin evals;                /* REPORT_EVAL_CURVES series */
-    struct thin heads;                /* (L H) series of entropy */
-    struct report_sift samples, maps; /* "eval" records, "attention" records */
-    size_t records, unsound;          /* lines: that were read; that are no records, or out of order */
-    long long last_step;              /* -1: none */
-    json_t *last_eval;                /* the last record of an evaluation, or NULL */
+    bool there;                                 /* there is a log with a record in it */
+    struct thin steps;                          /* REPORT_STEP_CURVES series */
+    struct thin evals;                          /* REPORT_EVAL_CURVES series */
+    struct thin heads;                          /* (L H) series of entropy */
+    struct report_sift samples, maps, verdicts; /* "eval" records, "attention" records, "verdict" records */
+    size_t records, unsound;                    /* lines: that were read; that are no records, or out of order */
+    long long last_step;                        /* -1: none */
+    json_t *last_eval;                          /* the last record of an evaluation, or NULL */
 };
 
 /* The most that is kept; samples and maps beside the last one. */
 #define REPORT_LOG_POINTS ((size_t)600)
 #define REPORT_LOG_SAMPLES ((size_t)24)
 #define REPORT_LOG_MAPS ((size_t)24)
+#define REPORT_LOG_VERDICTS ((size_t)100)
 
 /* Reads the log at `path` of a model of L layers of H heads; one that is not there is empty. A last line that is being
  * written at this moment does not count. STATUS_OPEN, STATUS_READ, STATUS_MEMORY. Free in every case. */

@@ -501,3 +501,32 @@ Test(cmd_report_browser, a_page_that_watches_follows_the_run_to_its_end_and_keep
     cr_assert_eq(json_array_size(browser_complaints(browser)), 0);
     cr_assert_eq(json_array_size(browser_requests(browser)), 0);
 }
+
+/* --- what training said of heads -------------------------------------------------------------------- */
+
+static void append_to_log(const char *line)
+{
+    FILE *f = fopen(scratch_path("run/metrics.jsonl"), "a");
+    cr_assert(f && fputs(line, f) >= 0 && fclose(f) == 0);
+}
+
+Test(cmd_report_browser, what_was_said_of_a_head_leads_to_it)
+{
+    names();
+    TRAIN(tiny_train_text());
+    append_to_log(
+        "{\"kind\":\"verdict\",\"step\":100,\"verdict\":\"dead\",\"layer\":1,\"heads\":[0],\"says\":\"adds <b>nothing"
+        "</b>\",\"advice\":\"fewer heads (--n-head)\"}\n");
+    REPORT("-o", page);
+    browser_go(browser, page);
+    browser_wait(browser, "document.documentElement.dataset.ready === 'yes'");
+    char *said =
+        browser_text(browser, "document.querySelector('.said[data-step=\"100\"][data-verdict=dead]').textContent");
+    cr_assert(strstr(said, "adds <b>nothing</b>") && strstr(said, "--n-head"), "%s", said);
+    free(said);
+    cr_assert(browser_true(browser, "document.querySelectorAll('#head-verdicts b').length === 1"),
+              "its own <b> is text");
+    browser_click(browser, ".look[data-head=\"2\"]");
+    expect_chosen(1, 0, STEPS);
+    page_expect_still_sound(browser, &BROWSER_DESK);
+}

@@ -134,3 +134,20 @@ Test(report_data, thinned_heads_have_two_columns_a_bin)
     cr_assert_eq(most, 1);
     cr_assert_eq(at(json_object_get(heads, "last"), bins - 1), 700);
 }
+
+Test(report_data, has_what_training_said_of_heads_that_there_are)
+{
+    make(false);
+    build("{\"kind\":\"verdict\",\"step\":3,\"verdict\":\"dead\",\"layer\":1,\"heads\":[0,1,2,-1,\"x\"],\"says\":\"it "
+          "adds "
+          "<nothing>\",\"advice\":\"go\"}\n"
+          "{\"kind\":\"verdict\",\"step\":3,\"verdict\":7,\"layer\":9,\"heads\":[0]}\n");
+    const json_t *shown = report_html_at(data, "verdicts", "shown", NULL), *one = json_array_get(shown, 0),
+                 *odd = json_array_get(shown, 1), *heads = json_object_get(one, "heads");
+    cr_assert(json_array_size(shown) == 2 && json_array_size(heads) == 2);
+    cr_assert(at(heads, 0) == 2 && at(heads, 1) == 3 && json_integer_value(json_object_get(one, "step")) == 3);
+    cr_assert_str_eq(json_string_value(json_object_get(one, "says")), "it adds <nothing>");
+    cr_assert_str_eq(json_string_value(json_object_get(odd, "verdict")), "");
+    cr_assert_eq(json_array_size(json_object_get(odd, "heads")), 0);
+    cr_assert_eq(json_integer_value(report_html_at(data, "run", "last_step", NULL)), 3);
+}

@@ -6,7 +6,7 @@
  * #entropy-curves, each with a .plot that arrow keys move in and an .readout that says what is under the pointer;
  * #explorer with the selects #layer #head #step (values are numbers; of #step the step), .char[data-i] in #characters,
  * .weight[data-j][data-weight] in #weights (the weight as the very fp32 number), #map, .mini[data-head] in #minis,
- * .frame[data-step] in #film, #play; #verdict #samples #settings #reproduce #theme #live. */
+ * .frame[data-step] in #film, #play; .said[data-step][data-verdict] in #head-verdicts, whose buttons choose a head; #verdict #samples #settings #reproduce #theme #live. */
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const L = data.model.n_layer, H = data.model.n_head;

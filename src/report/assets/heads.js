@@ -13,6 +13,7 @@ function headColumns() {
 
 function setUpHeads() {
     const steps = headColumns();
+    setUpHeadVerdicts();
     if (steps.length === 0) {
         for (const id of ["entropy-map", "entropy-curves"])
             $(id).append(make("p", {class: "faint"}, "The log has no record of it."));
@@ -20,6 +21,31 @@ function setUpHeads() {
     }
     setUpHeadMap(steps);
     setUpHeadCurves(steps);
+}
+
+/* Names of options are not broken between lines. */
+const withOptions = (text) =>
+    text.split(/(--[a-z][a-z-]*)/).map((part, k) => (k % 2 ? make("span", {class: "unbroken"}, part) : part));
+
+/* What training said of heads while it watched them, each with a way to look at the head. */
+function setUpHeadVerdicts() {
+    const root = $("head-verdicts"), v = data.verdicts;
+    if (v.shown.length === 0) return;
+    root.append(make("p", {}, "What training said of heads as it watched them" +
+        (v.shown.length < v.seen ? ` (${v.shown.length} of ${count(v.seen)}, evenly spread)` : "") + ":"));
+    const list = make("ul", {});
+    for (const said of v.shown) {
+        const item = make("li", {class: "said", "data-step": said.step, "data-verdict": visible(said.verdict)},
+            make("b", {}, visible(said.verdict)), ` at step ${count(said.step)}: ${visible(said.says)}`,
+            said.advice ? make("span", {class: "faint"}, " · ", ...withOptions(visible(said.advice))) : null);
+        for (const k of said.heads.slice(0, 12)) {
+            const look = make("button", {type: "button", class: "look", "data-head": k, "aria-label": "Look at " + headName(k)}, headShort(k));
+            look.addEventListener("click", () => choose({layer: Math.floor(k / H), head: k % H}));
+            item.append(" ", look);
+        }
+        list.append(item);
+    }
+    root.append(list);
 }
 
 /* A bar that says what the map's colours mean. */
@@ -44,7 +70,8 @@ function setUpHeadMap(steps) {
     const row = Math.max(2, Math.min(20, Math.floor(420 / heads))), height = row * heads + margin.bottom + 4;
     const canvas = make("canvas"), mark = make("div", {class: "mark", hidden: ""});
     let left = margin.left, width = 0, at = null;
-    root.append(make("figcaption", {}, make("b", {}, "Map"), make("span", {class: "faint"}, " a row is a head, layer.head; time goes to the right "), scaleBar()),
+    root.append(make("figcaption", {}, make("b", {}, "Map"), make("span", {class: "faint"}, " a row is a head, layer.head; time goes to the right" +
+        (data.verdicts.shown.length > 0 ? "; a ring marks what was said of it " : " ")), scaleBar()),
                 readout, plot);
     plot.append(canvas, mark);
     const place = (column) => left + column / n * width;
@@ -56,6 +83,7 @@ function setUpHeadMap(steps) {
         const nothing = channels(colour("tint"));
         pen.drawImage(pixels(n, heads, (c, r) => (is(data.heads.values[r][c]) ? scale(data.heads.values[r][c]) : nothing)),
                       left, 0, width, row * heads);
+        drawVerdictMarks(pen, steps, place, row);
         drawHeadLabels(pen, row, heads);
         drawStepLabels(pen, steps, place, row * heads, all);
         point(at);
@@ -104,6 +132,22 @@ function setUpHeadMap(steps) {
     followers.push((change) => {
         if (!at && ("layer" in change || "head" in change)) point(null);
     });
+}
+
+/* A ring where something was said of a head. */
+function drawVerdictMarks(pen, steps, place, row) {
+    const radius = Math.min(5, Math.max(2, row / 2 - 1.5));
+    for (const said of data.verdicts.shown)
+        for (const k of said.heads) {
+            const x = place(Math.max(0, nearest(steps, said.step)) + 0.5), y = (k + 0.5) * row;
+            for (const [ink, width] of [["#000", 3], ["#fff", 1.5]]) {
+                pen.strokeStyle = ink;
+                pen.lineWidth = width;
+                pen.beginPath();
+                pen.arc(x, y, radius, 0, 2 * Math.PI);
+                pen.stroke();
+            }
+        }
 }
 
 /* As many as there is room for. */
