@@ -8,6 +8,7 @@
 #include "cli/human.h"
 #include "kernels/gemm.h"
 #include "kernels/gemm_bf16.h"
+#include "train/attention_record.h"
 #include "train/rehearsal.h"
 
 #define REHEARSAL_SECONDS 2.0
@@ -112,6 +113,19 @@ static void show_room(struct train_session *s)
                        human_bytes(one, (uint64_t)bytes));
 }
 
+/* The maps of attention that are recorded at each evaluation; the rest of the log is little beside them. */
+static void show_log(struct train_session *s)
+{
+    const struct trainer *t = &s->trainer;
+    const size_t one = attention_record_bytes(&t->model->config), interval = t->settings.eval_interval,
+                 steps = t->settings.schedule.steps,
+                 evaluations = 1 + (interval ? (steps + interval - 1) / interval : 1);
+    char each[HUMAN_SIZE], all[HUMAN_SIZE];
+    if (one > 0)
+        terminal_entry(&s->notes, "         ", "and a log with attention maps for nopeek report, %s an evaluation: %s",
+                       human_bytes(each, one), human_bytes(all, (uint64_t)one * evaluations));
+}
+
 enum status train_plan_rehearse(struct train_session *s, struct error *err)
 {
     const struct trainer *t = &s->trainer;
@@ -124,6 +138,7 @@ enum status train_plan_rehearse(struct train_session *s, struct error *err)
     const size_t tokens = r.steps * t->settings.batch_size * t->settings.grad_accum * t->model->config.block_size;
     char a[HUMAN_SIZE], b[HUMAN_SIZE], c[HUMAN_SIZE], d[HUMAN_SIZE], e[HUMAN_SIZE];
     show_room(s);
+    show_log(s);
     if (r.steps == 0)
         terminal_entry(&s->notes, "time     ", "nothing is left to do: the run ends at step %zu",
                        trainer_last_step(&t->settings));

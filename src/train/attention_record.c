@@ -15,6 +15,20 @@ struct excerpt {
     size_t T;
 };
 
+/* Symbols of a text of `count`. */
+static size_t symbols(const struct config *c, size_t count)
+{
+    size_t most = count < c->block_size ? count : c->block_size;
+    most = most < ATTENTION_RECORD_SYMBOLS ? most : ATTENTION_RECORD_SYMBOLS;
+    return attention_pack_fit(c->n_layer * c->n_head, c->trained == ATTENTION_FULL, most, ATTENTION_RECORD_BYTES);
+}
+
+size_t attention_record_bytes(const struct config *c)
+{
+    const size_t T = symbols(c, c->block_size);
+    return T < 2 ? 0 : attention_pack_bytes(c->n_layer * c->n_head, T, c->trained == ATTENTION_FULL);
+}
+
 static void take_text(struct excerpt *e, const struct config *c, const struct tokenizer *tokenizer,
                       const struct dataset *data)
 {
@@ -22,10 +36,7 @@ static void take_text(struct excerpt *e, const struct config *c, const struct to
     dataset_bounds(data, DATASET_VAL, &begin, &end);
     if (begin == end)
         dataset_bounds(data, DATASET_ALL, &begin, &end);
-    size_t most = end - begin < c->block_size ? end - begin : c->block_size;
-    if (most > ATTENTION_RECORD_SYMBOLS)
-        most = ATTENTION_RECORD_SYMBOLS;
-    e->T = attention_pack_fit(c->n_layer * c->n_head, c->trained == ATTENTION_FULL, most, ATTENTION_RECORD_BYTES);
+    e->T = symbols(c, end - begin);
     for (size_t i = 0; i < e->T; i++) {
         e->id[i] = dataset_id(data, begin + i);
         tokenizer_label(tokenizer, e->id[i], e->label[i]);

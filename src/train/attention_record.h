@@ -21,6 +21,9 @@
 #define ATTENTION_RECORD_SYMBOLS ((size_t)64)
 #define ATTENTION_RECORD_BYTES ((size_t)192 << 10)
 
+/* What one takes in the log, about; 0: there is none for so many heads. */
+size_t attention_record_bytes(const struct config *c);
+
 /* Of the beginning of the validation part, or of the text where that part is empty. *record is NULL, with STATUS_OK,
  * for a model of so many heads that not even two symbols fit. Nothing of the model or of training changes; in fp32
  * whatever the model's precision, as saved models are looked at. STATUS_RANGE, STATUS_NONFINITE as

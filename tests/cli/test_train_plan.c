@@ -27,6 +27,7 @@ Test(train_plan, a_dry_run_says_what_it_will_take_and_writes_nothing)
     expect(&p, "check    no leak");
     expect(&p, " measured now at the highest");
     expect(&p, " a checkpoint; at most 2 of them and one in the making: ");
+    expect(&p, "a log with attention maps for nopeek report, 384 B an evaluation: 1.54 kB"); /* 0, 8, 16, 20 */
     expect(&p, ": 20 steps of ");
     expect(&p, " and 4 evaluations of "); /* before the first step, after 8, 16 and 20 */
     expect(&p, "; 320 symbols to train on\n");

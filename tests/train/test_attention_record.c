@@ -141,3 +141,19 @@ Test(attention_record, is_left_out_where_heads_are_so_many_that_no_text_fits)
     cr_assert_null(record_of(&rig, &crowd));
     rig_free(&rig);
 }
+
+Test(attention_record, takes_what_was_foretold)
+{
+    struct rig rig;
+    rig_make(&rig, "run");
+    json_t *record = record_of(&rig, &rig.model);
+    cr_assert_eq(strlen(text_of(record, "weights")), attention_record_bytes(&rig.model.config));
+    json_decref(record);
+    struct config c = rig.model.config;
+    c.n_layer = c.n_head = 12;
+    c.block_size = 1024;
+    cr_assert(attention_record_bytes(&c) <= ATTENTION_RECORD_BYTES && attention_record_bytes(&c) > 150000);
+    c.n_layer = c.n_head = 4095;
+    cr_assert_eq(attention_record_bytes(&c), 0);
+    rig_free(&rig);
+}
