@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -244,6 +245,14 @@ Test(cmd_report_browser, tab_reaches_every_control_and_shows_where_it_is)
                                         "(document.activeElement)"),
                   "control %d of %g is reached anew, and has an outline", i, controls);
     }
+    char *missed = browser_text(
+        browser,
+        "['#theme', '#layer', '#head', '#step', '#characters', '#weights', '#film', '#play', '#minis .mini',"
+        "'#loss-chart .plot', '#lr-chart .plot', '#grad-chart .plot', '#rate-chart .plot', '#entropy-map .plot',"
+        "'#entropy-curves .plot', '#loss-chart summary', '#reproduce button']"
+        ".filter(s => !document.querySelector(s).dataset.visited).join(' ')");
+    cr_assert_str_eq(missed, "");
+    free(missed);
 }
 
 /* --- what is drawn ------------------------------------------------------------------------------- */
@@ -371,7 +380,10 @@ Test(cmd_report_browser, the_page_is_sound_and_a_hostile_text_stays_text)
     for (size_t i = 0; i < sizeof text; i++)
         text[i] = page_hostile[i % (n + 1)] ? page_hostile[i % (n + 1)] : '\n';
     names();
-    const char *path = scratch_path("<img src=x onerror=document.title='hit'>.txt");
+    /* The page names the text's path and the command, which so hold "</script><img ...>" in one piece. */
+    const char *path = scratch_path("<");
+    cr_assert_eq(mkdir(path, 0777), 0);
+    path = scratch_path("</script><img src=x onerror=document.title='hit'>.txt");
     scratch_write(path, text, sizeof text / (n + 1) * (n + 1));
     TRAIN(path);
     REPORT("-o", page);
@@ -417,6 +429,32 @@ Test(cmd_report_browser, a_run_that_has_little_to_tell_has_a_sound_page_too)
     remove(scratch_path("run/metrics.jsonl"));
     REPORT("-o", page);
     page_expect_sound(browser, page);
+}
+
+/* Even if a text found a way to become an element. */
+Test(cmd_report_browser, no_script_but_the_pages_own_runs_and_nothing_can_be_fetched)
+{
+    open_report();
+    json_decref(browser_value(browser,
+                              "(() => { const put = (name, set) => document.body.append(Object.assign("
+                              "document.createElement(name), set));"
+                              "put('script', {textContent: 'document.title = `ran`'});"
+                              "put('img', {src: 'http://127.0.0.1:9/a.png'});"
+                              "put('iframe', {src: 'http://127.0.0.1:9/b'});"
+                              "const a = document.createElement('p');"
+                              "a.setAttribute('onclick', 'document.title = `ran`'); document.body.append(a); a.click();"
+                              "return 0 })()"));
+    cr_assert(browser_true(browser, "fetch('http://127.0.0.1:9/c').then(() => false, () => true)"));
+    cr_assert(browser_true(browser, "document.title !== 'ran'"));
+    char *complaints = json_dumps(browser_complaints(browser), 0);
+    static const char *const refused[] = {"Executing inline script violates the following Content Security Policy",
+                                          "Executing inline event handler violates the following Content",
+                                          "Loading the image 'http://127.0.0.1:9/a.png' violates",
+                                          "Framing 'http://127.0.0.1:9/' violates",
+                                          "Connecting to 'http://127.0.0.1:9/c' violates"};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        cr_assert(strstr(complaints, refused[i]), "\"%s\" is not among %s", refused[i], complaints);
+    free(complaints);
 }
 
 Test(cmd_report_browser, the_theme_is_the_readers_choice)
