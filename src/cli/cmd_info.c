@@ -72,13 +72,16 @@ static void print_model(const struct saved *s)
     const struct gpt *g = &s->checkpoint.model;
     const struct config *c = &g->config;
     char size[HUMAN_SIZE];
+    struct terminal out;
+    terminal_open(&out, stdout);
     printf("checkpoint  %s\n", s->checkpoint.path);
-    printf("model       %zu layers, %zu heads of %zu, %zu channels, context %zu\n", c->n_layer, c->n_head, c->head_size,
-           c->n_embd, c->block_size);
+    terminal_entry(&out, "model       ", "%zu layer%s, %zu head%s of %zu, %zu channels, context %zu", c->n_layer,
+                   c->n_layer == 1 ? "" : "s", c->n_head, c->n_head == 1 ? "" : "s", c->head_size, c->n_embd,
+                   c->block_size);
     if (c->window)
-        printf("            attention over a window of %zu symbols\n", c->window);
-    printf("            %s biases, %s output matrix, dropout %g\n", c->bias ? "with" : "without",
-           c->tied ? "tied" : "separate", c->dropout);
+        terminal_entry(&out, "            ", "attention over a window of %zu symbols", c->window);
+    terminal_entry(&out, "            ", "%s biases, %s output matrix, dropout %g", c->bias ? "with" : "without",
+                   c->tied ? "tied" : "separate", c->dropout);
     printf("parameters  %s\n", human_count(size, g->table.size));
     const struct tokenizer *t = &s->checkpoint.tokenizer;
     printf("vocabulary  %zu %s", tokenizer_count(t), tokenizer_units(t->kind));
@@ -99,8 +102,11 @@ static void print_text(const struct state *state)
         status_one_line(shown);
         printf(" %s", shown);
     }
-    printf("\n            %s symbols, %s, hash %s\n", human_count(symbols, state->text_symbols),
-           human_bytes(bytes, state->text_bytes), state->text_hash);
+    putchar('\n');
+    struct terminal out;
+    terminal_open(&out, stdout);
+    terminal_entry(&out, "            ", "%s symbols, %s, hash %s", human_count(symbols, state->text_symbols),
+                   human_bytes(bytes, state->text_bytes), state->text_hash);
 }
 
 static void print_training(const struct saved *s, const json_t *step_record, const json_t *eval_record)

@@ -169,8 +169,8 @@ void verdict_print(struct terminal *out, const struct verdict *v)
         at += print_findings(out, v, at, kept);
     if (v->findings > at)
         fprintf(out->stream, "  and %zu more (--json lists them)\n", v->findings - at);
-    bool priced = false;
-    for (size_t k = 0; k < kept; k++)
+    bool priced = false; /* where the finding that says it is not shown */
+    for (size_t k = at; k < kept; k++)
         priced |= strcmp(v->finding[k].detector, "generation") == 0;
     if (priced && isfinite(v->nats))
         fprintf(out->stream, "  what comes later is worth %.4f nats a symbol\n", v->nats);

@@ -123,7 +123,7 @@ static void say_generation(const struct generation *g, const struct session *s, 
                     "loss %.4f with the future in the window, %.4f without (%zu random tokens)",
                     sample_mean(&g->parallel), sample_mean(&g->alone), g->worth.n);
         struct verdict_finding *const f = verdict_find(
-            s->v, "generation", "the future is worth %.4f nats per symbol to this model, on random tokens", worth);
+            s->v, "generation", "the future is worth %.4f nats a symbol to this model, on random tokens", worth);
         f->shape = *shape;
         f->nats = worth;
         for (size_t k = 0; k < s->v->findings && k < VERDICT_FINDINGS; k++)

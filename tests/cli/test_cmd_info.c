@@ -66,7 +66,7 @@ Test(cmd_info, json_says_the_same)
 }
 
 /* Seventeen digits show how a number is kept: 0.40000000000000002. */
-Test(cmd_info, json_writes_numbers_as_they_were_given)
+Test(cmd_info, one_layer_is_no_layers_and_a_tenth_is_written_so)
 {
     struct program p;
     const char *text = scratch_path("text");
@@ -78,6 +78,9 @@ Test(cmd_info, json_writes_numbers_as_they_were_given)
             "--block-size", "4", "--batch-size", "1", "--steps", "1", "--lr", "0.003", "--weight-decay", "0.1",
             "--sample-size", "1");
     cr_assert_eq(p.status, 0, "%s", p.err);
+    program_free(&p);
+    PROGRAM(&p, "info", scratch_path("trained"));
+    cr_assert(strstr(p.out, "model       1 layer, 1 head of 4, 4 channels, context 4\n"), "%s", p.out);
     program_free(&p);
     PROGRAM(&p, "info", scratch_path("trained"), "--json");
     cr_assert(strstr(p.out, "\"lr\":0.003,") && strstr(p.out, "\"weight_decay\":0.1,"), "%s", p.out);

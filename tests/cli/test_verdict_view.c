@@ -59,6 +59,27 @@ Test(verdict_view, prints_a_line_per_detector_then_findings_and_advice)
 }
 
 /* Advice once for each pattern, and no more findings than fit on a screen. */
+/* The generation detector's finding is the price; it is repeated only where that one is not shown. */
+Test(verdict_view, what_the_future_is_worth_is_said_once)
+{
+    struct verdict *v = leaky();
+    verdict_find(v, "generation", "the future is worth 0.25 nats");
+    char *text = shown(v);
+    cr_assert(strstr(text, "  generation: the future is worth 0.25 nats\n"), "%s", text);
+    cr_assert_null(strstr(text, "what comes later is worth"), "%s", text);
+    free(text);
+    free(v);
+    v = leaky();
+    for (size_t i = 0; i < 40; i++)
+        verdict_find(v, "suffix", "finding %zu", i);
+    verdict_find(v, "generation", "the future is worth 0.25 nats");
+    text = shown(v);
+    cr_assert_null(strstr(text, "  generation: "), "%s", text);
+    cr_assert(strstr(text, "\n  what comes later is worth 0.2500 nats a symbol\n"), "%s", text);
+    free(text);
+    free(v);
+}
+
 Test(verdict_view, many_findings_stay_on_one_screen)
 {
     struct verdict *v = calloc(1, sizeof *v);
