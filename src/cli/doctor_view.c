@@ -126,16 +126,17 @@ static bool worth_training(const struct doctor *d)
     return d->text != DOCTOR_INDEPENDENT && d->text != DOCTOR_CONSTANT && !d->failed && !d->leak;
 }
 
+/* What is learnt by heart is learnt at any rate: the fastest is no better. */
 static bool rate_will_do(const struct doctor *d)
 {
     const double yours = d->trainer->settings.schedule.lr, advised = d->sweep.recommended;
-    return !(advised > 0) || (yours < 2 * advised && yours > advised / 2);
+    return !(advised > 0) || d->text == DOCTOR_SHORT || (yours < 2 * advised && yours > advised / 2);
 }
 
 static void say_rate(struct terminal *out, const struct doctor *d)
 {
     const double yours = d->trainer->settings.schedule.lr, advised = d->sweep.recommended;
-    if (!(advised > 0) || !worth_training(d))
+    if (!(advised > 0) || d->text == DOCTOR_SHORT || !worth_training(d))
         return;
     if (rate_will_do(d))
         terminal_entry(out, "rate      ", "--lr %g, as it is.", advised);

@@ -135,8 +135,37 @@ static void judge_blinded(struct doctor *d)
         : finite && -below < noise + 0.05 ? VERDICT_CLEAN
                                           : VERDICT_NOTED,
         "%.3f after %zu updates%s", b->loss, b->updates, b->cut ? ", cut by --max-time" : "");
-    expect(d, DOCTOR_BLINDED, "%.3f, the entropy of the train part's symbols, give or take %.3f; never below",
-           b->entropy, noise);
+    expect(d, DOCTOR_BLINDED,
+           "%.3f, the entropy of the train part's symbols at each place, give or take %.3f; never below", b->entropy,
+           noise);
+}
+
+/* Order n against order 1, on the same symbols. */
+static bool gains(const struct ngram_losses *l, size_t order)
+{
+    return l->loss[0] - l->loss[order - 1] > fmax(4 * l->gain_error[order - 1], 0.005 * l->loss[0]);
+}
+
+static bool copied(const struct doctor *d)
+{
+    return d->repeats.tried > 0 && 2 * d->repeats.found >= d->repeats.tried;
+}
+
+static enum doctor_text text_of(const struct doctor *d)
+{
+    const struct ngram_losses *l = &d->ngrams;
+    if (d->one_symbol)
+        return DOCTOR_CONSTANT;
+    if (copied(d))
+        return DOCTOR_COPIED;
+    if (l->train < DOCTOR_FEW || l->train / 20 < vocabulary(d))
+        return DOCTOR_SHORT;
+    if (l->read == 0)
+        return DOCTOR_UNVALIDATED;
+    for (size_t n = 2; n <= NGRAM_ORDERS; n++)
+        if (gains(l, n))
+            return DOCTOR_STRUCTURED;
+    return DOCTOR_INDEPENDENT;
 }
 
 static void judge_rates(struct doctor *d)
@@ -148,18 +177,15 @@ static void judge_rates(struct doctor *d)
     const char *cut = s->cut ? ", cut by --max-time" : "";
     if (d->one_symbol)
         say(d, DOCTOR_RATES, VERDICT_SKIPPED, "one symbol alone: there is nothing to learn");
+    else if (s->best > 0 && text_of(d) == DOCTOR_SHORT)
+        say(d, DOCTOR_RATES, VERDICT_CLEAN, "%g learns fastest by heart in %zu updates%s (%.3f)", s->best, s->updates,
+            cut, lowest);
     else if (s->best > 0)
         say(d, DOCTOR_RATES, VERDICT_CLEAN, "%g learns fastest in %zu updates%s (%.3f); --lr %g is advised", s->best,
             s->updates, cut, lowest, s->recommended);
     else
         say(d, DOCTOR_RATES, VERDICT_NOTED, "none learns in %zu updates%s (%.3f at best, from %.3f)", s->updates, cut,
             lowest, s->first);
-}
-
-/* Order n against order 1, on the same symbols. */
-static bool gains(const struct ngram_losses *l, size_t order)
-{
-    return l->loss[0] - l->loss[order - 1] > fmax(4 * l->gain_error[order - 1], 0.005 * l->loss[0]);
 }
 
 static void judge_ngrams(struct doctor *d)
@@ -180,11 +206,6 @@ static void judge_ngrams(struct doctor *d)
         expect(d, DOCTOR_NGRAMS, "a model to get below %.3f (order %zu)", l->loss[d->best_order - 1], d->best_order);
 }
 
-static bool copied(const struct doctor *d)
-{
-    return d->repeats.tried > 0 && 2 * d->repeats.found >= d->repeats.tried;
-}
-
 static void judge_copies(struct doctor *d)
 {
     const struct repeats *r = &d->repeats;
@@ -195,23 +216,6 @@ static void judge_copies(struct doctor *d)
             "%zu of %zu validation stretches of %zu symbols stand%s in the train part", r->found, r->tried, r->length,
             r->found == 1 ? "s" : "");
     expect(d, DOCTOR_COPIES, "none, or hardly any");
-}
-
-static enum doctor_text text_of(const struct doctor *d)
-{
-    const struct ngram_losses *l = &d->ngrams;
-    if (d->one_symbol)
-        return DOCTOR_CONSTANT;
-    if (copied(d))
-        return DOCTOR_COPIED;
-    if (l->train < DOCTOR_FEW || l->train / 20 < vocabulary(d))
-        return DOCTOR_SHORT;
-    if (l->read == 0)
-        return DOCTOR_UNVALIDATED;
-    for (size_t n = 2; n <= NGRAM_ORDERS; n++)
-        if (gains(l, n))
-            return DOCTOR_STRUCTURED;
-    return DOCTOR_INDEPENDENT;
 }
 
 void doctor_judge(struct doctor *d)

@@ -92,7 +92,12 @@ Test(doctor_view, structure_is_told_with_its_bar_rates_cost_and_time)
 Test(doctor_view, each_other_text_is_told_in_its_own_words)
 {
     d->ngrams.train = 450;
-    EXPECT("text      Too short: 450 characters", "12,345 parameters", "order 3 is best");
+    EXPECT("text      Too short: 450 characters", "12,345 parameters", "order 3 is best", "fastest by heart in",
+           "next      nopeek train, with the same text and options: about 30 s");
+    char *text = shown(2000);
+    cr_assert(!strstr(text, "advised") && !strstr(text, "--lr"), "the fastest to learn by heart is no better:\n%s",
+              text);
+    free(text);
     d->repeats.found = 78;
     EXPECT("text      The validation part is mostly a copy", "78 of 78");
     d->repeats.found = 0;
@@ -104,7 +109,7 @@ Test(doctor_view, each_other_text_is_told_in_its_own_words)
     EXPECT("text      Nothing is kept for validation", "n-grams     -");
     d->one_symbol = true;
     EXPECT("text      One symbol and no other", "rates       -     one symbol alone");
-    char *text = shown(2000);
+    text = shown(2000);
     cr_assert_null(strstr(text, "next "), "there is nothing to train for:\n%s", text);
     free(text);
 }
