@@ -179,7 +179,7 @@ static void print_text(const struct job *j)
     printf("predicted   %s of %s symbols (part: %s)\n", human_count(tokens, j->result.tokens),
            human_count(text, j->data.count), parts[j->settings->part]);
     printf("context     %zu, windows %zu apart\n", j->T, j->stride);
-    printf("\nposition        loss\n");
+    printf("\nposition        loss    symbols\n");
     for (struct range r = {0}; next_range(&r, j);) {
         char label[48];
         if (r.first == r.last)
@@ -187,7 +187,7 @@ static void print_text(const struct job *j)
         else
             snprintf(label, sizeof label, "%zu-%zu", r.first, r.last);
         if (r.tokens)
-            printf("%-12s %7.4f\n", label, r.loss);
+            printf("%-12s %7.4f %10s\n", label, r.loss, human_count(tokens, r.tokens));
     }
 }
 

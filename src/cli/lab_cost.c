@@ -47,7 +47,9 @@ static void print_row(const struct cost *c, size_t k)
 static void print_exponents(const struct cost *c)
 {
     static const char *const names[COST_KINDS] = {[COST_REFERENCE] = "reference", [COST_TILED] = "tiled"};
-    printf("\ngrows as the length to the power of (fitted over the last %d lengths)\n", COST_FIT);
+    const size_t most = c->n[COST_TILED];
+    printf("\ngrows as the length to the power of (fitted over the last %zu lengths)\n",
+           most < COST_FIT ? most : COST_FIT);
     for (int kind = 0; kind < COST_KINDS; kind++)
         if (c->n[kind] > 1)
             printf("  %-9s  time %.2f, memory %.2f\n", names[kind], c->time_exponent[kind], c->memory_exponent[kind]);

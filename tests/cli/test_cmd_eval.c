@@ -210,3 +210,23 @@ Test(cmd_eval, bits_per_character_are_per_character_in_byte_mode_too)
     cr_assert_float_eq(number(o, "bits_per_char"), number(o, "loss") / log(2) * 13 / 9, 1e-9);
     json_decref(o);
 }
+
+/* 56 symbols with a stride of 4: the first window predicts 8, each further one its last 4, so that the first four
+ * places are known from one window alone, and the table says so. */
+Test(cmd_eval, the_table_says_how_many_symbols_stand_behind_a_loss)
+{
+    struct program p;
+    PROGRAM(&p, "eval", dir, "--stride", "4", "--threads", "1");
+    cr_assert_eq(p.status, 0, "%s", p.err);
+    const char *at = strstr(p.out, "\nposition        loss    symbols\n");
+    cr_assert(at, "%s", p.out);
+    char range[2][8];
+    double loss;
+    size_t count[4];
+    cr_assert_eq(sscanf(at, "\nposition loss symbols\n1 %lf %zu\n2 %*f %zu\n%7s %*f %zu\n%7s %*f %zu", &loss, &count[0],
+                        &count[1], range[0], &count[2], range[1], &count[3]),
+                 7, "%s", p.out);
+    cr_assert(count[0] == 1 && count[1] == 1 && count[2] == 2 && count[3] == 51, "%s", p.out);
+    cr_assert(strcmp(range[0], "3-4") == 0 && strcmp(range[1], "5-8") == 0, "%s", p.out);
+    program_free(&p);
+}

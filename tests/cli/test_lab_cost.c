@@ -16,6 +16,7 @@ Test(lab_cost, prints_a_table_and_exponents)
     cr_assert(strstr(p.out, "1 head of 8, 1 thread\n") && strstr(p.out, "\n    256  ") && strstr(p.out, "\n    512  "),
               "%s", p.out);
     cr_assert_null(strstr(p.out, "\n   1024  "));
+    cr_assert(strstr(p.out, "(fitted over the last 2 lengths)\n"), "%s", p.out);
     cr_assert(strstr(p.out, "  tiled      time ") && strstr(p.out, "one training step at length 600 (4 layers"), "%s",
               p.out);
     program_free(&p);
