@@ -66,7 +66,7 @@ static const struct option_spec options_table[] = {
      .metavar = "I",
      .fallback = "0",
      .fallback_note = "the last that fit",
-     .help = "where maps of long texts begin"},
+     .help = "where maps of long texts begin; many maps of one show its end alone, unless this is given"},
     OPTION_SECTION("Measurements"),
     {.name = "windows",
      .type = OPTION_SIZE,

@@ -319,11 +319,26 @@ static enum status show_maps(struct terminal *out, struct grid *g, const struct 
     return s;
 }
 
-enum status inspect_view_maps(struct terminal *out, const struct inspection *n, const struct inspection_choice *c,
-                              size_t from, struct error *err)
+#define MOST_LINES 500 /* of all maps on a screen, unless a place or one head was asked for */
+#define FEWEST_ROWS 16
+
+/* Thirty-six maps of a long text would run through the screen for minutes: they show its end. */
+static struct inspect_window window_of(const struct terminal *out, const struct inspection *n,
+                                       const struct inspection_choice *c, size_t from)
 {
     const size_t reserved = digits(n->T) + widest_label(n) + 2 + ENTROPY_COLUMNS;
     const struct inspect_window w = inspect_view_fit(n, out->width, reserved, from, n->T);
+    const size_t maps = (c->layer_end - c->layer_begin) * (c->head_end - c->head_begin);
+    const size_t rows = MOST_LINES / maps > FEWEST_ROWS ? MOST_LINES / maps : FEWEST_ROWS;
+    if (!out->screen || from != INSPECT_LAST || maps == 1 || w.n <= rows)
+        return w;
+    return inspect_view_fit(n, out->width, reserved, n->T - rows, n->T);
+}
+
+enum status inspect_view_maps(struct terminal *out, const struct inspection *n, const struct inspection_choice *c,
+                              size_t from, struct error *err)
+{
+    const struct inspect_window w = window_of(out, n, c, from);
     struct grid g;
     enum status s = STATUS_OK;
     if (!grid_make(&g, w.n, &w))
@@ -341,7 +356,8 @@ enum status inspect_view_maps(struct terminal *out, const struct inspection *n, 
     if (!s && w.n < n->T) {
         fputc('\n', out->stream);
         terminal_entry(out, "shown: ",
-                       "positions %zu to %zu of 0 to %zu, and under \u2026 what lies before them; --from shows others",
+                       "positions %zu to %zu of 0 to %zu, and under \u2026 what lies before them; --from shows others, "
+                       "--layer and --head more of one map",
                        w.first, w.first + w.n - 1, n->T - 1);
     }
     grid_free(&g);

@@ -19,7 +19,8 @@ struct inspect_window inspect_view_fit(const struct inspection *n, size_t width,
                                        size_t end);
 
 /* A map for each head of the choice, entropy right of each row; on a screen as many heads of a layer side by side as
- * it has room for. STATUS_MEMORY. */
+ * it has room for and, with `from` INSPECT_LAST, of several heads no more rows than make a few screens.
+ * STATUS_MEMORY. */
 enum status inspect_view_maps(struct terminal *out, const struct inspection *n, const struct inspection_choice *c,
                               size_t from, struct error *err);
 

@@ -260,3 +260,31 @@ Test(inspect_view, the_table_has_each_head_and_says_what_kinds_mean)
     page_close(&p);
     inspection_free(&x.inspection);
 }
+
+static bool whole(const struct inspected *x, const struct inspection_choice *c, size_t from, bool screen)
+{
+    struct page p;
+    struct error err;
+    page_open(&p, 450);
+    p.out.screen = screen;
+    cr_assert_eq(inspect_view_maps(&p.out, &x->inspection, c, from, &err), STATUS_OK);
+    const bool cut = strstr(page_text(&p), "\nshown: positions 75 to 199 of 0 to 199,");
+    cr_assert(cut || !strstr(page_text(&p), "\nshown: "), "%s", strstr(page_text(&p), "\nshown: "));
+    page_close(&p);
+    return !cut;
+}
+
+/* Four maps of 200 rows are 800 lines. */
+Test(inspect_view, many_maps_of_a_long_text_show_its_end_on_a_screen)
+{
+    struct inspected x;
+    char text[201];
+    long_text(text, 200);
+    inspected_make(&x, text, 256);
+    const struct inspection_choice all = {0, 2, 0, 2}, one = {0, 1, 1, 2};
+    cr_assert_not(whole(&x, &all, INSPECT_LAST, true));
+    cr_assert(whole(&x, &one, INSPECT_LAST, true), "one map is shown as far as it fits");
+    cr_assert(whole(&x, &all, 0, true), "a place that was asked for is where it begins");
+    cr_assert(whole(&x, &all, INSPECT_LAST, false), "a file takes all");
+    inspection_free(&x.inspection);
+}
