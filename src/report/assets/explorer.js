@@ -140,7 +140,7 @@ function drawExplorer(change) {
 function drawKind() {
     const k = current(), kind = data.kinds.heads && data.kinds.heads[k];
     $("kind").replaceChildren(make("b", {}, headName(k)), `, ${stepName(chosen.frame)}`,
-        kind ? make("span", {}, " · with the latest checkpoint ", make("b", {}, kind.kind), `: it ${kind.says} (${kind.evidence})`) : "");
+        kind ? make("span", {}, " · with the latest checkpoint ", make("b", {}, kind.kind), `: it ${kind.says} · ${kind.evidence}`) : "");
 }
 
 function paintThumbnail(canvas, frame, k, size, colours) {
