@@ -1,5 +1,6 @@
 /* nopeek report: a run as one page. */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cli/command.h"
 #include "cli/compute.h"
 #include "cli/compute_rows.h"
@@ -180,7 +182,8 @@ static void say_done(struct job *j, size_t bytes)
 /* --- following it -------------------------------------------------------------------------------------- */
 
 #define LOOK_EVERY 0.5  /* seconds between looks at the log */
-#define WRITE_EVERY 3.0 /* seconds between two pages */
+#define WRITE_EVERY 3.0 /* seconds between two pages, at least */
+#define SHARE 10.0      /* of the time, one in so many goes into pages: training shall not wait for them */
 #define FAILURES 3      /* in a row, to give up after */
 
 static void wait_seconds(double seconds)
@@ -217,6 +220,7 @@ struct watch {
     char *dir, *log;
     struct footprint before; /* of the log when the page was written last */
     double waited;           /* seconds since then */
+    double took;             /* seconds that it took to write it */
     size_t failed;           /* times in a row that it could not be written */
     bool seen;               /* somebody trained */
     bool finished;           /* as of the last page that could be made */
@@ -249,10 +253,13 @@ static bool has_stopped(struct watch *w)
 static enum status renew_when_due(struct job *j, struct watch *w, struct error *err)
 {
     const struct footprint now = look_at(w->log);
-    if (w->waited < WRITE_EVERY || (now.size == w->before.size && now.changed == w->before.changed))
+    if (w->waited < fmax(WRITE_EVERY, SHARE * w->took) ||
+        (now.size == w->before.size && now.changed == w->before.changed))
         return STATUS_OK;
     w->waited = 0;
+    const double start = clock_seconds();
     const enum status s = renew(j, true, err);
+    w->took = clock_seconds() - start;
     w->failed = s ? w->failed + 1 : 0;
     if (!s) {
         w->before = now;
