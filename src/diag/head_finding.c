@@ -145,7 +145,7 @@ void head_finding_advise(char out[HEAD_FINDING_WORDS], const struct head_finding
     struct words w = {out, 0};
     switch (f->kind) {
     case HEAD_FINDING_COLLAPSE:
-        add(&w, "lower --lr (now %g) or lengthen --warmup, before the loss follows", f->lr);
+        add(&w, "lower --lr or lengthen --warmup (the rate is %.3g now)", f->lr);
         break;
     case HEAD_FINDING_UNIFORM:
         if (f->cause == HEAD_FINDING_STILL)
@@ -153,7 +153,8 @@ void head_finding_advise(char out[HEAD_FINDING_WORDS], const struct head_finding
         else if (f->cause == HEAD_FINDING_HOT)
             add(&w, "divide scores by sqrt(head size) and by nothing else");
         else
-            add(&w, "raise --lr (now %g) or lower --weight-decay, unless the text needs no context", f->lr);
+            add(&w, "raise --lr (the rate is %.3g now) or lower --weight-decay, unless the text needs no context",
+                f->lr);
         break;
     case HEAD_FINDING_FROZEN:
         add(&w, "see that their gradient reaches the optimizer");

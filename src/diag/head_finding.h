@@ -50,7 +50,7 @@ enum head_finding_kind head_finding_of(const char *name);
  * Many places are cut short. */
 void head_finding_say(char out[HEAD_FINDING_WORDS], const struct head_finding *f, size_t n);
 
-/* What one might do about it: "lower --lr (now 0.09) or lengthen --warmup". */
+/* What one might do about it: "lower --lr or lengthen --warmup (the rate is 0.09 now)". */
 void head_finding_advise(char out[HEAD_FINDING_WORDS], const struct head_finding *f);
 
 #endif

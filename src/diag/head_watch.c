@@ -178,11 +178,15 @@ static struct extremes lately(const struct head_watch *w, size_t step, size_t i)
     return e;
 }
 
-static bool collapses(const struct head_watch *w, const struct head_watch_look *look, size_t i)
+bool head_watch_narrows(const struct head_watch *w, const struct head_watch_look *look, size_t i)
 {
     const struct extremes e = lately(w, look->step, i);
-    return look->entropy[i] < HEAD_WATCH_SHARP && look->entropy[i] <= e.peak / 2 &&
-           look->max_score[i] > HEAD_WATCH_SCORE && look->max_score[i] >= 4 * e.lowest;
+    return look->entropy[i] < HEAD_WATCH_SHARP && look->entropy[i] <= e.peak / 2 && look->max_score[i] >= 4 * e.lowest;
+}
+
+static bool collapses(const struct head_watch *w, const struct head_watch_look *look, size_t i)
+{
+    return look->max_score[i] > HEAD_WATCH_SCORE && head_watch_narrows(w, look, i);
 }
 
 static void find_collapse(struct head_watch *w, const struct head_watch_look *look)

@@ -29,7 +29,7 @@
 
 #define HEAD_WATCH_STEPS 50
 #define HEAD_WATCH_SHARP 0.30
-#define HEAD_WATCH_SCORE 40
+#define HEAD_WATCH_SCORE 60
 #define HEAD_WATCH_UNIFORM 0.98
 #define HEAD_WATCH_HOT 4
 #define HEAD_WATCH_TURN 0.35
@@ -85,6 +85,10 @@ void head_watch_said(struct head_watch *w, enum head_finding_kind kind, size_t l
 
 /* Looks, and leaves what is found in w->finding: of one kind all layers together, in order. Steps rise. */
 void head_watch_step(struct head_watch *w, const struct head_watch_look *look);
+
+/* Before head_watch_step: does head i = layer H + head do all of a collapse but for the size of its score? Good heads
+ * do, when they form; how far their scores stay below HEAD_WATCH_SCORE is the margin. */
+bool head_watch_narrows(const struct head_watch *w, const struct head_watch_look *look, size_t i);
 
 /* The same, of what two heads have in common on a text. distance (L,H,H): mean over rows of the total variation
  * distance between their weights; from_uniform (L,H): likewise, from equal weights. */

@@ -90,18 +90,15 @@ static double median(struct pupil *p, const double *x, size_t n)
     return p->sorted[n / 2];
 }
 
-/* Before the watch has seen this update, so that its history is of those before. */
-static void measure_fall(struct pupil *p)
+/* Before the watch has seen this update: its history is of those before. */
+static void measure_fall(struct pupil *p, uint32_t done)
 {
     const struct head_watch *w = &p->watching.watch;
-    struct spoiled_margins *m = &p->run->margins;
-    for (size_t i = 0; i < w->L * w->H; i++) {
-        double peak = 0;
-        for (size_t b = 0; b < HEAD_WATCH_BLOCKS; b++)
-            peak = w->block[b] ? fmax(peak, w->peak[b][i]) : peak;
-        if (p->learner.entropy[i] < HEAD_WATCH_SHARP && p->learner.entropy[i] <= peak / 2)
-            m->score = fmax(m->score, p->learner.max_score[i]);
-    }
+    const struct head_watch_look look = {
+        .step = done, .entropy = p->learner.entropy, .max_score = p->learner.max_score};
+    for (size_t i = 0; i < w->L * w->H; i++)
+        if (head_watch_narrows(w, &look, i))
+            p->run->margins.score = fmax(p->run->margins.score, look.max_score[i]);
 }
 
 static void measure_probe(struct pupil *p, uint32_t done)
@@ -139,7 +136,7 @@ static enum status look(struct pupil *p, uint32_t done, struct error *err)
 {
     struct spoiled_training *r = p->run;
     gpt_learner_attention(&p->learner);
-    measure_fall(p);
+    measure_fall(p, done);
     watching_step(&p->watching, &p->learner, done, p->drill.loss, p->drill.lr);
     keep_verdicts(p);
     if (done % WATCHING_PROBE == 0)

@@ -42,8 +42,8 @@ struct spoiled_verdict {
 
 /* How near a run came to what is said: the figures that the rules compare. */
 struct spoiled_margins {
-    double score; /* the largest score of a head whose entropy had halved to below HEAD_WATCH_SHARP lately, or 0 */
-    double turn;  /* median over heads, when nine of ten were last uniform */
+    double score;       /* the largest of a head that narrows (head_watch_narrows), or 0 */
+    double turn;        /* median over heads, when nine of ten were last uniform */
     double temperature; /* median over heads, at the last probe */
     double moved;       /* the least turn of a head over what it was due, from step HEAD_WATCH_LEAST on */
     double share;       /* the least of a head, from then on */

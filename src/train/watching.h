@@ -24,7 +24,7 @@ enum status watching_open(struct watching *w, const struct gpt *g, struct error 
 void watching_close(struct watching *w);
 
 /* Before a resumed run goes on: what DIR/metrics.jsonl has of the steps before, and of what was said. A log that is not
- * there, or whose records are of another shape, says nothing. STATUS_READ, STATUS_MEMORY. */
+ * there, or whose records are of another shape, says nothing. STATUS_OPEN, STATUS_READ, STATUS_MEMORY. */
 enum status watching_recall(struct watching *w, const char *dir, struct error *err);
 
 /* After update `step`, whose loss and rate these were, and after gpt_learner_attention. */

@@ -50,7 +50,7 @@ Test(head_finding, a_collapse_has_its_place_and_its_figures)
     f.count = 1;
     cr_assert(strstr(say(&f, 1), "layer 2 head 1: ") && strstr(words, "from 0.77 to 45"), "%s", words);
     head_finding_advise(words, &f);
-    cr_assert(strstr(words, "lower --lr (now 0.09)") && strstr(words, "--warmup"), "%s", words);
+    cr_assert(strstr(words, "lower --lr or lengthen --warmup (the rate is 0.09 now)"), "%s", words);
 }
 
 Test(head_finding, layers_are_told_together_and_whole_ones_as_a_span)
@@ -79,7 +79,7 @@ Test(head_finding, figures_of_a_group_are_its_mean_and_its_extremes)
 Test(head_finding, each_cause_of_uniform_heads_has_its_own_words_and_advice)
 {
     const char *const said[] = {NULL, "do not learn", "temperature of 20", "have turned by 0.40"};
-    const char *const advised[] = {NULL, "optimizer", "sqrt(head size)", "raise --lr (now 0.09)"};
+    const char *const advised[] = {NULL, "optimizer", "sqrt(head size)", "raise --lr (the rate is 0.09 now)"};
     for (int cause = HEAD_FINDING_STILL; cause <= HEAD_FINDING_FLAT; cause++) {
         struct head_finding f = of(HEAD_FINDING_UNIFORM, 1, 0, 4);
         f.cause = (enum head_finding_cause)cause;

@@ -447,7 +447,7 @@ Test(head_watch, a_collapse_that_began_before_resuming_is_found_after_it)
     }
     turn_all(&s, 0.2);
     s.entropy[1] = 0.2;
-    s.max_score[1] = 60;
+    s.max_score[1] = 90;
     go_on(&s, 1);
     cr_assert(s.found[HEAD_FINDING_COLLAPSE] == 1 && s.last.entropy_before == 0.9);
     head_watch_free(&s.watch);
@@ -457,7 +457,7 @@ Test(head_watch, a_collapse_that_began_before_resuming_is_found_after_it)
     head_watch_recall(&s.watch, &old);
     turn_all(&s, 0.2);
     s.entropy[1] = 0.2;
-    s.max_score[1] = 60;
+    s.max_score[1] = 90;
     go_on(&s, 60);
     cr_assert_eq(found(&s), 0);
     head_watch_free(&s.watch);
