@@ -25,10 +25,17 @@ function setUpSamples() {
         return;
     }
     if (s.shown.length < s.seen) root.append(make("p", {class: "faint"}, `${s.shown.length} of ${count(s.seen)} samples, evenly spread, and the last.`));
-    for (const sample of [...s.shown].reverse())
-        root.append(make("article", {class: "sample", "data-step": sample.step}, make("h3", {}, "step " + count(sample.step)),
-            make("pre", {tabindex: "0"}, visible(sample.text)),
-            sample.left_out > 0 ? make("p", {class: "faint"}, `${count(sample.left_out)} bytes more are left out.`) : null));
+    const latest = [...s.shown].reverse(), few = latest.slice(0, 6), more = latest.slice(6);
+    root.append(make("div", {class: "columns"}, ...few.map(sampleOf)));
+    if (more.length > 0)
+        root.append(make("details", {}, make("summary", {}, `${more.length} earlier ${more.length === 1 ? "one" : "ones"}, back to step ${count(more[more.length - 1].step)}`),
+                         make("div", {class: "columns"}, ...more.map(sampleOf))));
+}
+
+function sampleOf(sample) {
+    return make("article", {class: "sample", "data-step": sample.step}, make("h3", {}, "step " + count(sample.step)),
+        make("pre", sample.text.length > 600 ? {tabindex: "0"} : {}, visible(sample.text)),
+        sample.left_out > 0 ? make("p", {class: "faint"}, `${count(sample.left_out)} bytes more are left out.`) : null);
 }
 
 function row(name, value, note) {
