@@ -75,8 +75,10 @@ function drawAxes(svg, box, x, y, words) {
     }
     for (const tick of ticksBetween(x.low, x.high, Math.max(2, Math.min(8, box.width / 80)))) {
         const at = x.place(tick);
+        /* The last number ends with the picture. */
+        const number = shorten(tick), beyond = at + 4 * number.length > box.right + margin.right;
         svg.append(drawn("path", {class: "grid", d: `M${at.toFixed(1)} ${box.bottom}v4`}),
-                   drawn("text", {class: "faint mid", x: at.toFixed(1), y: box.bottom + 17}, shorten(tick)));
+                   drawn("text", {class: beyond ? "faint end" : "faint mid", x: beyond ? box.right + margin.right - 1 : at.toFixed(1), y: box.bottom + 17}, number));
     }
     svg.append(drawn("text", {class: "faint mid", x: (box.left + box.right) / 2, y: box.bottom + 34}, words));
 }
