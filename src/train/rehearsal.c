@@ -5,6 +5,7 @@
 #include "train/sample_text.h"
 
 #define UPDATES_AT_MOST 1000
+#define EVALUATED 8192 /* symbols of each part */
 
 /* The first update is not counted: it meets memory that was never touched. */
 static enum status time_updates(struct timings *times, struct trainer *t, const struct learner *learner, double seconds,
@@ -40,22 +41,42 @@ static enum status measure_updates(struct rehearsal *r, struct trainer *t, const
     return s;
 }
 
+/* Seconds of the loss of a part: of a few of its windows, and as much longer as there are more of them. */
+static enum status time_loss(double *seconds, struct trainer *t, const struct learner *learner, enum dataset_part part,
+                             struct error *err)
+{
+    struct gpt_learner *l = &t->learner;
+    const size_t T = t->work.T, asked = l->eval_windows;
+    size_t begin, end;
+    double loss;
+    dataset_bounds(t->data, part, &begin, &end);
+    const size_t there = end > begin ? (end - begin - 1) / T : 0, all = there < asked ? there : asked;
+    const size_t few = EVALUATED / T > 1 ? EVALUATED / T : 1;
+    if (all > few)
+        l->eval_windows = few;
+    const double start = clock_seconds();
+    const enum status s = learner->evaluate(learner->self, part, &loss, err);
+    *seconds = (clock_seconds() - start) * (all > few ? (double)all / (double)few : 1);
+    l->eval_windows = asked;
+    return s;
+}
+
 static enum status measure_evaluation(struct rehearsal *r, struct trainer *t, const struct learner *learner,
                                       struct error *err)
 {
     const struct trainer_settings *settings = &t->settings;
-    double loss;
+    double train, val = 0;
     size_t bytes;
-    const double start = clock_seconds();
-    enum status s = learner->evaluate(learner->self, DATASET_TRAIN, &loss, err);
+    enum status s = time_loss(&train, t, learner, DATASET_TRAIN, err);
     if (s == STATUS_OK)
-        s = learner->evaluate(learner->self, DATASET_VAL, &loss, err);
+        s = time_loss(&val, t, learner, DATASET_VAL, err);
+    const double start = clock_seconds();
     if (s == STATUS_OK)
         s = leak_check(&t->leak, t->model, &t->work, LEAK_QUICK, settings->seed, (uint32_t)t->state->step, err);
     if (s == STATUS_OK)
         s = sample_text(t->sample, &bytes, t->model, t->tokenizer, settings->sample_size, settings->seed,
                         settings->team, err);
-    r->evaluation = clock_seconds() - start;
+    r->evaluation = train + val + clock_seconds() - start;
     return s;
 }
 

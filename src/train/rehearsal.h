@@ -1,5 +1,5 @@
 /* How long a run will take, from a short measurement of its parts: updates on the run's own batches, and one evaluation
- * with all that belongs to it. */
+ * with all that belongs to it, of whose windows a few thousand symbols stand for all. */
 #ifndef TRAIN_REHEARSAL_H
 #define TRAIN_REHEARSAL_H
 

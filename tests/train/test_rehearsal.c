@@ -32,6 +32,7 @@ Test(rehearsal, counts_what_the_run_will_do_and_writes_nothing)
     cr_assert_float_eq(r.seconds, 12 * r.step + 4 * r.evaluation, 1e-12);
     cr_assert_not(scratch_exists(scratch_path("run/metrics.jsonl")));
     cr_assert_eq(rig.saves, 0u);
+    cr_assert_eq(rig.trainer.learner.eval_windows, rig.trainer.settings.eval_windows, "as it was");
     rig_free(&rig);
 }
 
