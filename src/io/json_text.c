@@ -50,9 +50,12 @@ enum status json_text_parse(json_t **out, const char *name, const uint8_t *text,
     json_error_t why;
     errno = 0; /* the parser does not always say so when memory is refused to it */
     *out = json_loadb((const char *)text, n, JSON_REJECT_DUPLICATES | flags, &why);
-    if (*out)
+    const bool refused = errno == ENOMEM;
+    if (*out && !refused)
         return STATUS_OK;
-    return errno == ENOMEM || json_error_code(&why) == json_error_out_of_memory
+    json_decref(*out); /* a long string lacks what it had no room for, and passes */
+    *out = NULL;
+    return refused || json_error_code(&why) == json_error_out_of_memory
                ? fail(err, STATUS_MEMORY, "%s: no memory left for its JSON", name)
                : fail(err, STATUS_FORMAT, "%s: no valid JSON at line %d: %.100s", name, why.line, why.text);
 }
