@@ -22,28 +22,34 @@ static enum status no_memory(struct error *err)
 
 /* --- the true entropy ------------------------------------------------------------------------------ */
 
-/* All files of the text, one after another; false with the reason when they cannot be had as they were. */
-static bool read_text(struct buffer *text, struct report_entropy *e, const struct saved *s)
+/* All files of the text, one after another. *had is false, with the reason, when they cannot be had as they were. */
+static enum status read_text(struct buffer *text, bool *had, struct report_entropy *e, const struct saved *s,
+                             struct error *err)
 {
     const struct state *state = &s->state;
+    *had = false;
     for (size_t i = 0; i < state->n_texts; i++) {
         uint8_t *bytes;
         size_t n;
-        struct error err;
-        if (file_load(&bytes, &n, state->text[i], LARGEST_TEXT, &err)) {
+        struct error why;
+        const enum status status = file_load(&bytes, &n, state->text[i], LARGEST_TEXT, &why);
+        if (status == STATUS_MEMORY)
+            return no_memory(err);
+        if (status) {
             snprintf(e->why_not, sizeof e->why_not, "the text could not be read again");
-            return false;
+            return STATUS_OK;
         }
         buffer_put(text, bytes, n);
         free(bytes);
     }
+    if (text->failed)
+        return no_memory(err);
     char hash[HASH_TEXT_SIZE];
     hash_bytes(hash, text->bytes, text->count);
-    if (!text->failed && (text->count == 0 || strcmp(hash, state->text_hash) != 0)) {
+    *had = text->count > 0 && strcmp(hash, state->text_hash) == 0;
+    if (!*had)
         snprintf(e->why_not, sizeof e->why_not, "the text has changed since the run was trained");
-        return false;
-    }
-    return true;
+    return STATUS_OK;
 }
 
 static double mean(const double *x, size_t begin, size_t end)
@@ -95,9 +101,10 @@ enum status report_entropy_find(struct report_entropy *e, const struct saved *s,
         return STATUS_OK;
     }
     struct buffer text = {0};
-    enum status status = STATUS_OK;
-    if (read_text(&text, e, s))
-        status = text.failed ? no_memory(err) : measure(e, &text, saved_val_split(s, 0.1), err);
+    bool had;
+    enum status status = read_text(&text, &had, e, s, err);
+    if (!status && had)
+        status = measure(e, &text, saved_val_split(s, 0.1), err);
     buffer_free(&text);
     return status;
 }
