@@ -103,6 +103,7 @@ static void become_browser(const char *program, const char *profile, int in, int
                            "about:blank",
                            NULL};
     setenv("HOME", profile, 1);
+    setenv("TMPDIR", profile, 1); /* what a killed browser leaves goes with its profile */
     dup2(in, 3);
     dup2(out, 4);
     fcntl(3, F_SETFD, 0);
@@ -112,9 +113,20 @@ static void become_browser(const char *program, const char *profile, int in, int
     _exit(127);
 }
 
-/* Starts the browser, and ends it when the other end of `lifeline` closes, be it that the test has died. */
+/* Whether there are children still, dead ones aside. */
+static bool reap(void)
+{
+    pid_t ended;
+    while ((ended = waitpid(-1, NULL, WNOHANG)) > 0)
+        ;
+    return ended == 0;
+}
+
+/* Starts the browser, and ends it when there is word on `lifeline` or its other end closes, be it that the test has
+ * died. */
 static void keep(const char *program, const char *profile, int lifeline, int in, int out)
 {
+    const struct timespec moment = {.tv_nsec = 10000000};
     char said[PATH_MAX];
     snprintf(said, sizeof said, "%s/said", profile);
     const int log = open(said, O_WRONLY | O_CREAT | O_APPEND, 0600), nothing = open("/dev/null", O_RDONLY);
@@ -137,12 +149,12 @@ static void keep(const char *program, const char *profile, int lifeline, int in,
     while (poll(&end, 1, DEVTOOLS_LIFE * 1000) < 0 && errno == EINTR)
         ;
     kill(-browser, SIGKILL);
-    while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
-        ;
+    for (int i = 0; i < 1000 && reap(); i++)
+        nanosleep(&moment, NULL);
     /* Where its children were not handed over to us, they may be dying still, and write. */
     for (int i = 0; i < 500 && access(profile, F_OK) == 0; i++) {
         tempdir_remove(profile);
-        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+        nanosleep(&moment, NULL);
     }
     _exit(0);
 }
@@ -166,8 +178,9 @@ struct devtools *devtools_start(const char *program, devtools_listener *listener
     d->context = context;
     cr_assert_eq(tempdir_make(&d->profile, temporary && temporary[0] ? temporary : "/tmp", &err), STATUS_OK, "%s",
                  err.message);
-    /* A socket, since writing to one whose other end has gone can be told not to raise a signal. */
-    cr_assert(pipe(life) == 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, to) == 0 && pipe(from) == 0);
+    /* Sockets, since writing to one whose other end has gone can be told not to raise a signal. */
+    cr_assert(socketpair(AF_UNIX, SOCK_STREAM, 0, life) == 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, to) == 0 &&
+              pipe(from) == 0);
     for (int i = 0; i < 2; i++) {
         life[i] = high(life[i]);
         to[i] = high(to[i]);
@@ -192,7 +205,10 @@ void devtools_stop(struct devtools *d)
 {
     if (!d)
         return;
+    /* A word, since a process that the test forked may hold the lifeline open too. */
+    const bool told = send(d->lifeline, "", 1, MSG_NOSIGNAL) == 1;
     close(d->lifeline);
+    cr_expect(told, "the keeper of the browser is there");
     close(d->to);
     close(d->from);
     while (waitpid(d->keeper, NULL, 0) < 0 && errno == EINTR)
