@@ -121,7 +121,8 @@ Test(cmd_report_browser, the_entropy_map_follows_the_log)
             value[n] =
                 browser_number(r.browser, "Number(document.querySelector('#entropy-map .readout b').dataset.value)");
             cr_assert_eq(
-                browser_number(r.browser, "Number(document.querySelector('#entropy-map .readout b').dataset.head)"), k);
+                browser_number(r.browser, "Number(document.querySelector('#entropy-map .readout b').dataset.head)"),
+                (double)k);
             const int step = (int)browser_number(
                 r.browser,
                 "Number(/step (\\d+)/.exec(document.querySelector('#entropy-map .readout').textContent)[1])");
