@@ -3,7 +3,9 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "cli/terminal.h"
 #include "diag/entropy.h"
+#include "report/buffer.h"
 
 #define HEADS_A_LINE 12
 
@@ -29,25 +31,48 @@ static const char *meaning(enum entropy_verdict v)
     return "";
 }
 
-/* False when no head is so. */
-static bool print_verdict(FILE *out, const struct heads *now, const struct heads *before, enum entropy_verdict v)
+/* "heads 0, 2 to 5", of those of one layer that are so. Returns how many there are. */
+static size_t put_layer(struct buffer *b, const struct heads *now, const struct heads *before, size_t layer,
+                        enum entropy_verdict v)
 {
-    size_t found = 0, layer_before = 0;
-    for (size_t i = 0; i < now->L * now->H; i++) {
-        if (judge(now, before, i) != v)
-            continue;
-        const size_t layer = i / now->H;
-        if (found == 0)
-            fprintf(out, "%s (%s):", entropy_word(v), meaning(v));
-        if (found == 0 || layer != layer_before)
-            fprintf(out, "%s layer %zu head %zu", found ? ";" : "", layer, i % now->H);
-        else
-            fprintf(out, ", %zu", i % now->H);
-        layer_before = layer;
-        found++;
+    const size_t H = now->H;
+    size_t found = 0, put = 0;
+    for (size_t h = 0; h < H; h++)
+        found += judge(now, before, layer * H + h) == v;
+    if (found == 0)
+        return 0;
+    buffer_print(b, "%slayer %zu ", b->count ? "; " : "", layer);
+    if (found == H && H > 1) {
+        buffer_text(b, "all heads");
+        return found;
     }
-    if (found)
-        fputc('\n', out);
+    buffer_text(b, found == 1 ? "head" : "heads");
+    for (size_t h = 0, end; h < H; h = end + 1) {
+        for (end = h; end < H && judge(now, before, layer * H + end) == v;)
+            end++;
+        if (end > h)
+            buffer_print(b, "%s %zu", put++ ? "," : "", h);
+        if (end > h + 2)
+            buffer_print(b, " to %zu", end - 1);
+        else if (end == h + 2)
+            buffer_print(b, ", %zu", h + 1);
+    }
+    return found;
+}
+
+/* False when no head is so. */
+static bool print_verdict(struct terminal *out, const struct heads *now, const struct heads *before,
+                          enum entropy_verdict v)
+{
+    struct buffer places = {0};
+    char label[24];
+    size_t found = 0;
+    for (size_t layer = 0; layer < now->L; layer++)
+        found += put_layer(&places, now, before, layer, v);
+    snprintf(label, sizeof label, "%s: ", entropy_word(v));
+    if (found > 0)
+        terminal_entry(out, label, "%s (%s)", places.bytes ? places.bytes : "", meaning(v));
+    buffer_free(&places);
     return found > 0;
 }
 
@@ -73,10 +98,12 @@ void heads_print(FILE *out, const struct heads *now, const struct heads *before)
         }
         fputc('\n', out);
     }
+    struct terminal screen;
+    terminal_open(&screen, out);
     const enum entropy_verdict verdicts[] = {ENTROPY_COLLAPSING, ENTROPY_SHARP, ENTROPY_UNIFORM};
     bool any = false;
     for (size_t v = 0; v < 3; v++)
-        any |= print_verdict(out, now, before, verdicts[v]);
+        any |= print_verdict(&screen, now, before, verdicts[v]);
     if (!any)
         fprintf(out, "nothing unusual: no head is collapsing, sharp or uniform\n");
 }

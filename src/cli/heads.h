@@ -12,7 +12,7 @@ struct heads {
     const double *max_score; /* largest score */
 };
 
-/* One line a layer, then one a verdict that applies ("sharp (...): layer 1 head 3"); nothing but the table when all
+/* One line a layer, then one a verdict that applies ("sharp: layer 1 head 3 (...)"); nothing but the table when all
  * heads are ordinary. `before` is the table at the last look, or NULL. */
 void heads_print(FILE *out, const struct heads *now, const struct heads *before);
 

@@ -93,9 +93,9 @@ Test(train_view, an_evaluation_shows_losses_heads_and_a_sample)
         strncmp(out, "step 0  train 1.2500  val 1.5000\nstep 10  train 1.2500  val 1.5000  (best so far)\n", 80), 0,
         "%s", out);
     cr_assert_null(strstr(out, "zzz"), "nothing is sampled before the first step");
-    cr_assert(strstr(out, "0.50 0.99") && strstr(out, "uniform (") && strstr(out, "  | one\n  | two\n"), "%s", out);
+    cr_assert(strstr(out, "0.50 0.99") && strstr(out, "uniform: ") && strstr(out, "  | one\n  | two\n"), "%s", out);
     cr_assert(strstr(out, "step 20  train 1.2500\n"), "%s", out);
-    cr_assert(strstr(out, "collapsing (") && strstr(out, "layer 1 head 0"), "%s", out);
+    cr_assert(strstr(out, "collapsing: ") && strstr(out, "layer 1 head 0"), "%s", out);
     cr_assert_str_eq(err, "");
     free(out);
     free(err);
