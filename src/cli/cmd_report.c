@@ -165,6 +165,11 @@ static void say_notes(struct job *j)
         terminal_entry(&j->err, "note: ", "there is no log of training: the page has no curves");
     if (p->film.T == 0)
         terminal_entry(&j->err, "note: ", "no attention is shown: %s", p->film.why_not);
+    if (p->no_kinds[0] && !j->settings->quick)
+        terminal_entry(&j->err, "note: ", "the kinds of heads are not on the page: %s", p->no_kinds);
+    else if (p->entropy.unread)
+        terminal_entry(&j->err, "note: ", "whether the text's true entropy is known could not be seen: %s",
+                       p->entropy.why_not);
     if (p->film.before > 0)
         terminal_entry(&j->err,
                        "note: ", "the text is too long: its last %zu symbols are shown, %zu before them are not",

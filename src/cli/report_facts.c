@@ -37,6 +37,7 @@ static enum status read_text(struct buffer *text, bool *had, struct report_entro
             return no_memory(err);
         if (status) {
             snprintf(e->why_not, sizeof e->why_not, "the text could not be read again");
+            e->unread = true;
             return STATUS_OK;
         }
         buffer_put(text, bytes, n);

@@ -13,6 +13,7 @@ struct report_entropy {
     bool known;
     double train, validation; /* nats per symbol, means over each part; NaN for an empty one */
     char why_not[160];        /* in words, when it is not known */
+    bool unread;              /* because the text could not be read again */
 };
 
 /* The run's text is read again: when it is what it was and every sentence of it is of the grammar of `nopeek corpus`,

@@ -57,8 +57,9 @@ Test(cmd_train_faults, a_reader_fails_or_says_what_it_always_says)
     if (!injector_available())
         return;
     struct ordeal o = ordeal_make();
-    const enum ordeal_scene scenes[] = {ORDEAL_GENERATE, ORDEAL_EVAL, ORDEAL_INFO, ORDEAL_INSPECT, ORDEAL_CORPUS};
-    for (size_t i = 0; i < 4; i++) {
+    const enum ordeal_scene scenes[] = {ORDEAL_GENERATE, ORDEAL_EVAL,   ORDEAL_INFO,
+                                        ORDEAL_INSPECT,  ORDEAL_REPORT, ORDEAL_CORPUS};
+    for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
         sample(&o, scenes[i], INJECTOR_OPEN, INJECTOR_FAIL, 3);
         sample(&o, scenes[i], INJECTOR_WRITE, INJECTOR_FAIL, 2);
         sample(&o, scenes[i], INJECTOR_WRITE, INJECTOR_SHORT, 2);

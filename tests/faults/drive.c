@@ -1,9 +1,12 @@
-/* Every fault that can be injected, one after the other, into train, resume, generate, eval, info, inspect and corpus.
- *     drive calls PROGRAM SHIM FOLDER [STRIDE]    each call of the system that the program makes, failed, cut short,
- * last drive memory PROGRAM SHIM FOLDER [STRIDE]   each request for memory refused; all from it on refused drive limits
- * PROGRAM SHIM FOLDER [STRIDE]   files that cannot grow past a size, for sizes up to what is written drive kills
- * PROGRAM SHIM FOLDER [COUNT]     COUNT times SIGKILL at a random instant STRIDE n tries every nth only. Status 0 when
- * the program passed all of it. FOLDER is made, and must not be there. */
+/* Every fault that can be injected, one after the other, into train, resume, generate, eval, info, inspect, report and
+ * corpus.
+ *
+ *     drive calls PROGRAM SHIM FOLDER [STRIDE]     each call of the system, failed, cut short, or the last one
+ *     drive memory PROGRAM SHIM FOLDER [STRIDE]    each request for memory refused; all from it on refused
+ *     drive limits PROGRAM SHIM FOLDER [STRIDE]    files that cannot grow past a size, up to what is written
+ *     drive kills PROGRAM SHIM FOLDER [COUNT]      COUNT times SIGKILL at a random instant
+ *
+ * STRIDE n tries every nth only. Status 0 when the program passed all of it. FOLDER is made, and must not be there. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -16,6 +16,7 @@ enum ordeal_scene {
     ORDEAL_EVAL,
     ORDEAL_INFO,
     ORDEAL_INSPECT,
+    ORDEAL_REPORT,
     ORDEAL_CORPUS,
     ORDEAL_SCENES
 };
