@@ -95,7 +95,7 @@ function symbols() {
 }
 
 function mapFigure() {
-    return make("figure", {class: "map"}, make("figcaption", {class: "faint"}, "A row looks, a column is looked at."),
+    return make("figure", {class: "map"}, make("figcaption", {class: "faint"}, "A row looks, a column is looked at" + (T > 40 ? "; numbers are positions in the text." : ".")),
                 make("canvas", {id: "map", role: "img", "aria-label": "Map of the chosen head: what each character looks at"}),
                 make("p", {id: "map-readout", class: "readout"}));
 }
@@ -220,9 +220,10 @@ function listWeights(i, k) {
 /* --- the map --- */
 
 let mapPicture = null; /* of the chosen head and frame */
+const mapEdge = 24;    /* for names or numbers above and left of it, in pixels */
 
 function drawMap(whole, i) {
-    const canvas = $("map"), size = Math.min(420, canvas.parentElement.clientWidth || 320), edge = T <= 40 ? 22 : 6;
+    const canvas = $("map"), size = Math.min(420, canvas.parentElement.clientWidth || 320), edge = mapEdge;
     if (whole || !mapPicture) mapPicture = thumbnail(chosen.frame, current(), weightColours());
     const pen = prepare(canvas, size, size), cell = (size - edge) / T;
     pen.clearRect(0, 0, size, size);
@@ -231,21 +232,35 @@ function drawMap(whole, i) {
     pen.strokeStyle = colour("ink");
     pen.lineWidth = 1.5;
     pen.strokeRect(edge, edge + i * cell, Math.min(size - edge, cell * keysOf(chosen.frame, i)), cell);
-    if (edge < 10) return;
-    pen.font = `${Math.max(7, Math.min(12, cell))}px ui-monospace, monospace`;
     pen.textAlign = "center";
     pen.textBaseline = "middle";
+    if (T <= 40) nameSymbols(pen, cell, i);
+    else numberPositions(pen, cell);
+}
+
+function nameSymbols(pen, cell, i) {
+    pen.font = `${Math.max(7, Math.min(12, cell))}px ui-monospace, monospace`;
     for (let j = 0; j < T; j++) {
         pen.fillStyle = colour(j === i ? "ink" : "faint");
         const label = [...visible(film.labels[j])].slice(0, 2).join("");
-        pen.fillText(label, edge + (j + 0.5) * cell, edge / 2);
-        pen.fillText(label, edge / 2, edge + (j + 0.5) * cell);
+        pen.fillText(label, mapEdge + (j + 0.5) * cell, mapEdge / 2);
+        pen.fillText(label, mapEdge / 2, mapEdge + (j + 0.5) * cell);
+    }
+}
+
+/* Of more than can be named side by side. */
+function numberPositions(pen, cell) {
+    pen.font = "11px system-ui, sans-serif";
+    pen.fillStyle = colour("faint");
+    for (const j of ticksBetween(0, T - 1, 7)) {
+        pen.fillText(j, mapEdge + (j + 0.5) * cell, mapEdge / 2);
+        pen.fillText(j, mapEdge / 2, mapEdge + (j + 0.5) * cell);
     }
 }
 
 function setUpMap() {
     const canvas = $("map"), under = (event) => {
-        const box = canvas.getBoundingClientRect(), edge = T <= 40 ? 22 : 6, cell = (box.width - edge) / T;
+        const box = canvas.getBoundingClientRect(), edge = mapEdge, cell = (box.width - edge) / T;
         const at = (offset) => Math.floor((offset - edge) / cell);
         const i = at(event.clientY - box.top), j = at(event.clientX - box.left);
         return i >= 0 && i < T && j >= 0 && j < T ? {i, j} : null;
