@@ -96,6 +96,32 @@ Test(cmd_report_explorer_browser, pointing_at_a_character_shows_the_weights_that
     cr_assert_eq(json_array_size(browser_complaints(r.browser)), 0);
 }
 
+Test(cmd_report_explorer_browser, pointing_into_the_map_shows_the_row_that_is_there)
+{
+    reported_make(&r);
+    char *text = explored_text();
+    json_t *o = inspected(REPORTED_STEPS, text);
+    const double edge = browser_number(r.browser, "mapEdge"), size = browser_box(r.browser, "#map").width;
+    const double cell = (size - edge) / REPORTED_CONTEXT;
+    static const size_t at[][2] = {{0, 0}, {5, 3}, {20, 20}, {31, 1}, {9, 30}};
+    reported_click_head(&r, 0, 1);
+    for (size_t k = 0; k < sizeof at / sizeof *at; k++) {
+        const size_t i = at[k][0], j = at[k][1];
+        char expected[80];
+        browser_hover_at(r.browser, "#map", (edge + ((double)j + 0.5) * cell) / size,
+                         (edge + ((double)i + 0.5) * cell) / size);
+        expect_weights(o, 0, 1, i);
+        char *shown = browser_text(r.browser, "document.getElementById('map-readout').textContent");
+        snprintf(expected, sizeof expected, " at %zu looks at ", i);
+        cr_assert(strstr(shown, expected), "%s", shown);
+        snprintf(expected, sizeof expected, " at %zu: %s", j, j > i ? "the future, 0" : "");
+        cr_assert(strstr(shown, expected), "%s", shown);
+        free(shown);
+    }
+    json_decref(o);
+    free(text);
+}
+
 Test(cmd_report_explorer_browser, a_text_of_ones_own_is_read_by_the_checkpoints)
 {
     static const char text[] = "dab bed cad\nfab";
