@@ -113,7 +113,7 @@ static const struct option_spec options_table[] = {
 };
 
 static const struct command_example examples[] = {
-    {"Which detector finds which fault, in about two minutes", "lab detectors"},
+    {"Which detector finds which fault, in some minutes", "lab detectors"},
     {"What attention costs as the text grows, with a picture", "lab cost --svg cost.svg"},
     {"Why scores are divided by sqrt(d_k), in half a minute", "lab scaling"},
     {"What several heads can learn that one does not", "lab heads"},
