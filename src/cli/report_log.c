@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +13,10 @@
 /* Values of all heads' curves together, which bounds how many bins each has. */
 #define HEAD_VALUES ((size_t)60000)
 #define FEWEST_BINS ((size_t)4)
+/* No run can be longer (train --steps). */
+#define LAST_STEP ((long long)UINT32_MAX)
+/* By how much rounding may take an entropy out of 0 to 1. */
+#define ROUNDING 1e-3
 
 static enum status no_memory(struct error *err)
 {
@@ -67,6 +72,13 @@ static void add_step(struct report_log *l, double step, const json_t *record)
     thin_add(&l->steps, step, y);
 }
 
+/* A share of the most that there can be; NaN where a log that was put together by hand has something else. */
+static double entropy_of(const json_t *value)
+{
+    const double share = json_is_number(value) ? json_number_value(value) : (double)NAN;
+    return share >= -ROUNDING && share <= 1 + ROUNDING ? share : (double)NAN;
+}
+
 /* Takes the entropies where the record has a table of the model's shape; heads (L,H). */
 static bool take_heads(double *heads, const json_t *record, size_t L, size_t H)
 {
@@ -75,10 +87,8 @@ static bool take_heads(double *heads, const json_t *record, size_t L, size_t H)
     for (size_t layer = 0; layer < L && fits; layer++) {
         const json_t *row = json_array_get(table, layer);
         fits = json_array_size(row) == H;
-        for (size_t h = 0; h < H && fits; h++) {
-            const json_t *value = json_array_get(row, h);
-            heads[layer * H + h] = json_is_number(value) ? json_number_value(value) : (double)NAN;
-        }
+        for (size_t h = 0; h < H && fits; h++)
+            heads[layer * H + h] = entropy_of(json_array_get(row, h));
     }
     return fits;
 }
@@ -122,7 +132,7 @@ static bool take_record(struct pass *p, json_t *record)
     if (!kind || !number)
         return true;
     const long long step = json_integer_value(number);
-    bool sound = step >= 0;
+    bool sound = step >= 0 && step <= LAST_STEP;
     if (sound && strcmp(kind, "step") == 0) {
         sound = advances(&p->step, step);
         if (sound)

@@ -40,7 +40,8 @@ struct report_log {
 #define REPORT_LOG_VERDICTS ((size_t)100)
 
 /* Reads the log at `path` of a model of L layers of H heads; one that is not there is empty. A last line that is being
- * written at this moment does not count. STATUS_OPEN, STATUS_READ, STATUS_MEMORY. Free in every case. */
+ * written at this moment does not count; a record whose step is none that training can reach is unsound, and an entropy
+ * that is not from 0 to 1 is none. STATUS_OPEN, STATUS_READ, STATUS_MEMORY. Free in every case. */
 enum status report_log_read(struct report_log *l, const char *path, size_t L, size_t H, struct error *err);
 void report_log_free(struct report_log *l);
 

@@ -61,6 +61,23 @@ Test(report_log, takes_what_is_there_and_counts_what_is_not_sound)
     cr_assert_eq(json_integer_value(json_object_get(l.last_eval, "step")), 2);
 }
 
+/* By a hand that means harm: a step beyond any run's is no step, and a number that is no share no entropy. */
+Test(report_log, takes_no_step_and_no_entropy_that_training_cannot_have)
+{
+    read_text("{\"kind\":\"step\",\"step\":4294967295,\"loss\":1,\"entropy\":[[0,1.0000001]]}\n"
+              "{\"kind\":\"step\",\"step\":4294967296,\"loss\":2}\n"
+              "{\"kind\":\"verdict\",\"step\":9007199254740993}\n"
+              "{\"kind\":\"step\",\"step\":9223372036854775807,\"loss\":2}\n");
+    cr_assert(l.records == 1 && l.unsound == 3 && l.last_step == 4294967295, "%zu %zu", l.records, l.unsound);
+    cr_assert(l.heads.pair[0].high == 0 && l.heads.pair[1].high == 1.0000001);
+    report_log_free(&l);
+    read_text("{\"kind\":\"step\",\"step\":1,\"entropy\":[[1e308,-0.5]]}\n"
+              "{\"kind\":\"step\",\"step\":2,\"entropy\":[[0.5,1.5]]}\n");
+    cr_assert(l.records == 2 && l.heads.bins == 2);
+    cr_assert(isnan(l.heads.pair[0].high) && isnan(l.heads.pair[1].low) && l.heads.pair[2].high == 0.5 &&
+              isnan(l.heads.pair[3].high));
+}
+
 /* The first and the last are there, and the others are evenly spread. */
 Test(report_log, of_many_samples_some_are_kept_evenly)
 {
