@@ -187,6 +187,28 @@ Test(cmd_report_browser, a_run_that_has_little_to_tell_has_a_sound_page_too)
     page_expect_sound(r.browser, r.page);
 }
 
+/* Losses that no axis can span, the last step that there can be; and an axis where counting by ones stands still.
+ */
+Test(cmd_report_browser, the_largest_numbers_neither_spoil_nor_stop_the_page)
+{
+    reported_begin(&r);
+    const struct tiny_run small = {
+        .dir = r.dir, .text_path = scratch_path("text.txt"), .text = "abc cab bca\nba ac cb\n", .block_size = 8};
+    tiny_run_write(&small);
+    static const char log[] =
+        "{\"kind\":\"step\",\"step\":1,\"loss\":3,\"lr\":1e-300,\"grad_norm\":1e99,\"tokens_per_s\":5e-324,"
+        "\"entropy\":[[0.5,1e308],[-1e308,0.5]]}\n"
+        "{\"kind\":\"step\",\"step\":2,\"loss\":1.7e308,\"lr\":1e99,\"grad_norm\":-1e99,"
+        "\"tokens_per_s\":-1.7e308,\"entropy\":[[0.25,1],[0,0.5]]}\n"
+        "{\"kind\":\"step\",\"step\":4294967295,\"loss\":-1.7e308,\"lr\":0,\"grad_norm\":1.7e308,\"tokens_per_s\":7}\n";
+    scratch_write(scratch_path("run/metrics.jsonl"), log, sizeof log - 1);
+    REPORTED_SHOW(&r, "-o", r.page, "--quick");
+    page_expect_sound(r.browser, r.page);
+    cr_assert_eq(said("loss-chart", "batch", "value"), 3);
+    cr_assert_leq(browser_number(r.browser, "ticksBetween(2 ** 53 - 1, 2 ** 53, 8).length"), 10);
+    cr_assert_eq(browser_number(r.browser, "ticksBetween(0, 10, 5).length"), 6);
+}
+
 /* 20,000 records of 2,000,000 steps, a spike of one record among them. */
 static void write_long_log(int spike)
 {

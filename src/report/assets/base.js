@@ -32,7 +32,8 @@ function fill(element, attributes, children) {
 
 const several = new Intl.NumberFormat("en");
 const count = (n) => several.format(n);
-const is = (x) => typeof x === "number" && isFinite(x);
+/* A number that can be drawn: of what is far beyond fp32, differences need not be finite, nor names fit an axis. */
+const is = (x) => typeof x === "number" && Math.abs(x) <= 1e99;
 
 /* With so many digits. */
 function figure(x, digits) {

@@ -10,15 +10,16 @@ function tickDistance(range, wanted) {
 }
 
 function ticksBetween(low, high, wanted) {
-    const d = tickDistance(high - low, wanted), ticks = [];
-    for (let k = Math.ceil(low / d - 1e-9); k * d <= high + 1e-9 * d; k++) ticks.push(Number((k * d).toPrecision(12)));
+    const d = tickDistance(high - low, wanted), first = Math.ceil(low / d - 1e-9), ticks = [];
+    /* Never more than that, though first + k may be too large to count by ones. */
+    for (let k = 0; k <= wanted + 1 && (first + k) * d <= high + 1e-9 * d; k++) ticks.push(Number(((first + k) * d).toPrecision(12)));
     return ticks;
 }
 
 /* Of a tick: no digit more than it has. */
 function shorten(value) {
     const size = Math.abs(value);
-    if (size >= 1e7 || (size > 0 && size < 1e-3)) return value.toExponential();
+    if (size >= 1e7 || (size > 0 && size < 1e-3)) return value.toExponential().replace("+", "");
     return size >= 1e4 ? Number((value / 1000).toPrecision(6)) + "k" : String(value);
 }
 
