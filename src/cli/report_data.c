@@ -8,9 +8,9 @@
 #include "cli/version.h"
 #include "io/metrics.h"
 
-/* Bytes of one sample, and of one sentence about heads. */
+/* Bytes of one sample, and of one sentence about heads or leaks: none that nopeek says is longer (base/status.h). */
 #define SAMPLE_BYTES ((size_t)4000)
-#define VERDICT_BYTES ((size_t)600)
+#define LINE_BYTES sizeof(((struct error *)NULL)->message)
 
 /* --- building ------------------------------------------------------------------------------------- */
 
@@ -100,6 +100,27 @@ static json_t *heads(const struct thin *t)
                      values);
 }
 
+/* --- texts of the log ------------------------------------------------------------------------------- */
+
+/* A beginning of whole characters. */
+static size_t cut(const char *text, size_t n, size_t most)
+{
+    if (n <= most)
+        return n;
+    size_t end = most;
+    while (end > 0 && ((unsigned char)text[end] & 0xC0) == 0x80)
+        end--;
+    return end;
+}
+
+/* A text of a record, cut to what a line needs; "" where there is none. */
+static json_t *line_of(const json_t *record, const char *key)
+{
+    const json_t *text = json_object_get(record, key);
+    const char *bytes = json_is_string(text) ? json_string_value(text) : "";
+    return json_stringn(bytes, cut(bytes, json_string_length(text), LINE_BYTES));
+}
+
 /* --- what the run is ------------------------------------------------------------------------------- */
 
 static json_t *model_of(const struct saved *s)
@@ -141,7 +162,8 @@ static json_t *run_of(const struct report_data *d)
     put(&o, "steps", steps ? json_incref(steps) : json_null());
     /* The log's last word is later than the checkpoint's while training goes on. */
     const json_t *last = json_object_get(d->log->last_eval, "check");
-    put(&o, "check", words(json_is_string(last) ? json_string_value(last) : s->has_state ? state->check : NULL));
+    put(&o, "check",
+        json_is_string(last) ? line_of(d->log->last_eval, "check") : words(s->has_state ? state->check : NULL));
     put(&o, "check_step",
         json_is_string(last) ? json_incref(json_object_get(d->log->last_eval, "step"))
         : s->has_state       ? whole(state->step)
@@ -176,17 +198,6 @@ static json_t *reproduce_of(const struct saved *s)
 
 /* --- samples, entropy, heads' kinds, film ----------------------------------------------------------- */
 
-/* A beginning of whole characters. */
-static size_t cut(const char *text, size_t n, size_t most)
-{
-    if (n <= most)
-        return n;
-    size_t end = most;
-    while (end > 0 && ((unsigned char)text[end] & 0xC0) == 0x80)
-        end--;
-    return end;
-}
-
 static json_t *samples_of(const struct report_sift *samples)
 {
     json_t *list = json_array();
@@ -197,14 +208,6 @@ static json_t *samples_of(const struct report_sift *samples)
                              json_stringn(json_string_value(text), shown), "left_out", (json_int_t)(n - shown)));
     }
     return json_pack("{s:I, s:o}", "seen", (json_int_t)samples->seen, "shown", list);
-}
-
-/* A text of a record, cut to what a line needs; "" where there is none. */
-static json_t *line_of(const json_t *record, const char *key)
-{
-    const json_t *text = json_object_get(record, key);
-    const char *bytes = json_is_string(text) ? json_string_value(text) : "";
-    return json_stringn(bytes, cut(bytes, json_string_length(text), VERDICT_BYTES));
 }
 
 /* Heads of the model's own, as numbers among all of them: layer n_head + head. */

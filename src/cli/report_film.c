@@ -38,6 +38,12 @@ static const char *text_of(const json_t *record, const char *key)
     return text ? text : "";
 }
 
+/* No longer than a symbol's name can be. */
+static bool is_label(const json_t *label)
+{
+    return json_is_string(label) && json_string_length(label) < TOKENIZER_LABEL_SIZE;
+}
+
 /* A record whose weights are as many as its text and the model call for. */
 static bool is_sound(const json_t *record, size_t heads)
 {
@@ -48,7 +54,7 @@ static bool is_sound(const json_t *record, size_t heads)
     if (T == 0 || T > MOST_ASKED || n > METRICS_MAX_LINE || (!square && strcmp(shape, "lower") != 0))
         return false;
     for (size_t i = 0; i < T; i++)
-        if (!json_is_string(json_array_get(labels, i)))
+        if (!is_label(json_array_get(labels, i)))
             return false;
     return base64_is(text_of(record, "weights"), n, heads * attention_pack_weights(T, square) * sizeof(float));
 }

@@ -100,6 +100,29 @@ Test(report_data, a_long_sample_is_cut_at_a_whole_character_and_says_so)
     cr_assert_eq(json_integer_value(json_object_get(sample, "left_out")), 1002);
 }
 
+/* Numbers near the largest that there is have no more digits than others, and none is written that JSON lacks. */
+Test(report_data, the_largest_numbers_are_numbers_still)
+{
+    make(false);
+    build("{\"kind\":\"step\",\"step\":1,\"loss\":1.7976931348623157e308,\"lr\":5e-324,\"grad_norm\":-1e308,"
+          "\"entropy\":[[1e308,0.5],[0.5,0.5]]}\n");
+    const json_t *curves = report_html_at(data, "curves", NULL);
+    cr_assert_eq(at(json_array_get(json_object_get(curves, "lr"), 1), 0), 5e-324);
+    cr_assert_eq(at(json_array_get(json_object_get(curves, "grad_norm"), 1), 0), -1e308);
+    const json_t *values = report_html_at(data, "heads", "values", NULL);
+    cr_assert(isnan(at(json_array_get(values, 0), 0)) && at(json_array_get(values, 1), 0) == 0.5);
+}
+
+Test(report_data, a_check_longer_than_any_sentence_is_cut)
+{
+    char log[5000] = "{\"kind\":\"eval\",\"step\":1,\"check\":\"no leak";
+    memset(log + strlen(log), 'x', 3000);
+    strcat(log, "\"}\n");
+    make(false);
+    build(log);
+    cr_assert_eq(json_string_length(report_html_at(data, "run", "check", NULL)), sizeof err.message);
+}
+
 Test(report_data, without_a_log_the_checkpoint_says_what_it_knows)
 {
     make(true);

@@ -104,16 +104,19 @@ Test(report_film, an_unknown_symbol_is_refused_and_so_is_no_text)
     cr_assert_eq(report_film_make(&film, &saved, &record, &s, &err), STATUS_USAGE);
 }
 
-/* A record whose weights are too few, or no base64, or of another model, is passed over. */
+/* A record whose weights are too few, or no base64, or of another model, or whose text has no symbols' names, is passed
+ * over. */
 Test(report_film, records_that_do_not_fit_are_passed_over)
 {
-    char *log = scratch_read(scratch_path("run/metrics.jsonl"), NULL), more[400];
+    char *log = scratch_read(scratch_path("run/metrics.jsonl"), NULL), more[600];
     snprintf(
         more, sizeof more,
         "{\"kind\":\"attention\",\"step\":21,\"shape\":\"lower\",\"labels\":[\"a\",\"b\"],\"weights\":\"AAAA\"}\n"
         "{\"kind\":\"attention\",\"step\":22,\"shape\":\"lower\",\"labels\":[\"a\"],\"weights\":\"AAAAAAA<AAA=\"}\n"
         "{\"kind\":\"attention\",\"step\":23,\"shape\":\"round\",\"labels\":[\"a\"],\"weights\":\"AAAAAAAAAAA=\"}\n"
-        "{\"kind\":\"attention\",\"step\":24,\"shape\":\"lower\",\"labels\":[7],\"weights\":\"AAAAAAAAAAA=\"}\n");
+        "{\"kind\":\"attention\",\"step\":24,\"shape\":\"lower\",\"labels\":[7],\"weights\":\"AAAAAAAAAAA=\"}\n"
+        "{\"kind\":\"attention\",\"step\":25,\"shape\":\"lower\",\"labels\":[\"sixteen letters.\"],"
+        "\"weights\":\"AAAAAAAAAAA=\"}\n");
     char *all = malloc(strlen(log) + strlen(more) + 1);
     strcpy(all, log);
     strcat(all, more);
