@@ -89,15 +89,18 @@ static enum status read_numbers(struct explain_file *f, const char *name, struct
     return STATUS_OK;
 }
 
-/* A word that would move the cursor, or is as long as a line, is no word. */
+/* Bytes of a word. */
+#define LONGEST_WORD 24
+
+/* A word that would move the cursor or turn the line, or is as long as a line, is no word. */
 static bool is_word(const json_t *word)
 {
-    if (!json_is_string(word) || json_string_length(word) < 1 || json_string_length(word) > 24)
+    char shown[LONGEST_WORD + 1];
+    if (!json_is_string(word) || json_string_length(word) < 1 || json_string_length(word) > LONGEST_WORD)
         return false;
-    for (const char *p = json_string_value(word); *p != '\0'; p++)
-        if ((unsigned char)*p < 0x20 || *p == 0x7F)
-            return false;
-    return true;
+    strcpy(shown, json_string_value(word));
+    status_one_line(shown);
+    return strcmp(shown, json_string_value(word)) == 0;
 }
 
 static enum status read_words(struct explain_file *f, const char *name, const char *look_at, struct error *err)
@@ -118,7 +121,8 @@ static enum status read_words(struct explain_file *f, const char *name, const ch
     bool found = !wanted;
     for (size_t i = 0; i < T; i++) {
         if (!is_word(json_array_get(words, i)))
-            return fail(err, STATUS_FORMAT, "%s: word %zu is not 1 to 24 bytes of visible text", name, i + 1);
+            return fail(err, STATUS_FORMAT, "%s: word %zu is not 1 to %d bytes of visible text", name, i + 1,
+                        LONGEST_WORD);
         f->word[i] = json_string_value(json_array_get(words, i));
         if (!found && strcmp(f->word[i], wanted) == 0) {
             f->in.query = i;

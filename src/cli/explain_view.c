@@ -7,8 +7,9 @@
 
 #define COLUMNS 80
 
+/* The largest fp32 number in full: 39 digits, a sign, the point, four places. */
 struct number {
-    char text[32];
+    char text[48];
 };
 
 /* At most so many digits after the point, and none that say nothing: 10, 2.83, -0.5; but 0.00 for what is not 0. */
@@ -138,7 +139,7 @@ static int put_product(FILE *out, const real *q, const real *k, size_t n, int le
 /* " = 10, scaled 7.07", below where it does not fit. */
 static void put_score(FILE *out, real score, real scale, int left, int column)
 {
-    char text[80];
+    char text[2 * sizeof(struct number) + 16];
     const int length = snprintf(text, sizeof text, "= %s, scaled %s", number(score).text, number(score * scale).text);
     if (column + 1 + length > COLUMNS)
         fprintf(out, "\n%*s%s\n", left, "", text);

@@ -59,6 +59,8 @@ Test(explain_file, what_is_wrong_is_named)
     refused("{\"words\":[]" REST, "\"words\" is a list of 0");
     refused("{\"words\":[\"a\",7]" REST, "word 2 is not");
     refused("{\"words\":[\"a\",\"\\u001b[2J\"]" REST, "word 2 is not");
+    refused("{\"words\":[\"a\",\"\\u009b2J\"]" REST, "word 2 is not"); /* the same to some terminals */
+    refused("{\"words\":[\"\\u202ea\",\"b\"]" REST, "word 1 is not");  /* turns the line */
     refused("{\"words\":[\"a\",\"b\"],\"look_at\":\"c\"" REST, "\"c\", is none of its words");
     refused("{\"words\":[\"a\",\"b\"],\"look_at\":3" REST, "\"look_at\" is no word");
     refused("{\"words\":[\"a\"]" REST, "\"x\" has 2 rows, a list of 1 expected");

@@ -91,3 +91,26 @@ Test(explain_view, long_sums_go_on_below_and_wide_words_line_up, .init = scratch
     cr_assert_geq(lines, 3u + 1 + 4, "each of two sums takes two lines or more");
     free(text);
 }
+
+/* The largest numbers that a file may have give a gradient of 32 digits: every one of them is there. */
+Test(explain_view, no_number_loses_its_last_digits, .init = scratch_make, .fini = scratch_remove)
+{
+    static const char row[] = "[1e6,1e6,1e6,1e6,1e6,1e6,1e6,1e6,1e6,1e6,1e6,1e6,1e6,1e6,1e6,1e6]";
+    const char *path = scratch_path("large.json");
+    FILE *f = fopen(path, "w");
+    cr_assert_not_null(f);
+    fprintf(f, "{\"words\":[\"a\",\"b\"],\"x\":[[1e6],[-1e6]],\"W_Q\":[[0]],\"W_K\":[[1e6]],\"W_V\":[%s]}", row);
+    cr_assert_eq(fclose(f), 0);
+    struct explain_file file;
+    struct worked w;
+    cr_assert_eq(explain_file_read(&file, path, NULL, &err), STATUS_OK, "%s", err.message);
+    cr_assert_eq(worked_make(&w, &file.in, &err), STATUS_OK, "%s", err.message);
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, "dW_Q   = [ %.0f ]", (double)w.full.dwq[0]);
+    cr_assert_lt(w.full.dwq[0], (real)-1e31);
+    worked_free(&w);
+    explain_file_free(&file);
+    char *text = page_of_file(path, NULL);
+    expect(text, wanted);
+    free(text);
+}
