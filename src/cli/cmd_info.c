@@ -67,6 +67,16 @@ static void print_heads(const json_t *step_record, const struct config *c)
     free(max_score);
 }
 
+/* A name out of a file, or of one, may hold anything: none of it is to speak to the terminal. */
+static void print_name(const char *name)
+{
+    char *shown = strdup(name);
+    if (shown)
+        status_one_line(shown);
+    fputs(shown ? shown : "?", stdout);
+    free(shown);
+}
+
 static void print_model(const struct saved *s)
 {
     const struct gpt *g = &s->checkpoint.model;
@@ -74,7 +84,9 @@ static void print_model(const struct saved *s)
     char size[HUMAN_SIZE];
     struct terminal out;
     terminal_open(&out, stdout);
-    printf("checkpoint  %s\n", s->checkpoint.path);
+    printf("checkpoint  ");
+    print_name(s->checkpoint.path);
+    putchar('\n');
     terminal_entry(&out, "model       ", "%zu layer%s, %zu head%s of %zu, %zu channels, context %zu", c->n_layer,
                    c->n_layer == 1 ? "" : "s", c->n_head, c->n_head == 1 ? "" : "s", c->head_size, c->n_embd,
                    c->block_size);
@@ -97,10 +109,8 @@ static void print_text(const struct state *state)
     char symbols[HUMAN_SIZE], bytes[HUMAN_SIZE];
     printf("text       ");
     for (size_t i = 0; i < state->n_texts; i++) {
-        char shown[1024];
-        snprintf(shown, sizeof shown, "%s", state->text[i]);
-        status_one_line(shown);
-        printf(" %s", shown);
+        putchar(' ');
+        print_name(state->text[i]);
     }
     putchar('\n');
     struct terminal out;
@@ -113,8 +123,11 @@ static void print_training(const struct saved *s, const json_t *step_record, con
 {
     const struct state *state = &s->state;
     const char *from = json_string_value(json_object_get(json_object_get(s->checkpoint.state, "imported"), "from"));
-    if (from)
-        printf("imported    from %s\n", from);
+    if (from) {
+        printf("imported    from ");
+        print_name(from);
+        putchar('\n');
+    }
     if (!s->has_state) {
         printf("training    no record: this checkpoint can be used, not resumed\n");
         return;

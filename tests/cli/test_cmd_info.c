@@ -147,19 +147,21 @@ Test(cmd_info, damage_is_refused)
 /* A checkpoint from elsewhere may say anything: it must not be able to speak to the terminal. */
 Test(cmd_info, text_paths_and_verdicts_with_control_characters_print_none)
 {
-    const struct tiny_run r = make("run", false, false);
-    const char *path = scratch_path("run/step-000007/trainer_state.json");
+    const struct tiny_run r = make("r\x1b[3Jun", false, false);
+    const char *path = scratch_path("r\x1b[3Jun/step-000007/trainer_state.json");
     json_t *state = json_load_file(path, 0, NULL);
     cr_assert_not_null(state);
     json_object_del(state, "hash"); /* or the edit itself would be refused */
     json_object_set_new(state, "check", json_string("no leak\n\x1b]0;title\x07\xC2\x9B"));
     json_object_set_new(json_object_get(state, "text"), "paths", json_pack("[s]", "a\n\x1b[2Jb.txt"));
+    json_object_set_new(state, "imported", json_pack("{s:s}", "from", "else\x1b[2J\xE2\x80\xAEwhere"));
     cr_assert_eq(json_dump_file(state, path, 0), 0);
     json_decref(state);
     struct program p;
     PROGRAM(&p, "info", r.dir);
     cr_assert_eq(p.status, 0, "%s", p.err);
-    assert_says(p.out, (const char *const[]){" a??[2Jb.txt\n", "no leak??]0;title???\n", NULL});
+    assert_says(p.out, (const char *const[]){"/r?[3Jun/step-000007\n", "from else?[2J???where\n", " a??[2Jb.txt\n",
+                                             "no leak??]0;title???\n", NULL});
     cr_assert(!strpbrk(p.out, "\x1b\x07\r") && !strstr(p.out, "\xC2\x9B"), "%s", p.out);
     program_free(&p);
 }
