@@ -14,6 +14,7 @@
 #include "cli/compute_rows.h"
 #include "cli/human.h"
 #include "cli/interrupt.h"
+#include "cli/reading.h"
 #include "cli/report_page.h"
 #include "cli/terminal.h"
 #include "io/commit.h"
@@ -99,10 +100,23 @@ static enum status check_replaced(const char *path, struct error *err)
     return fail(err, STATUS_USAGE, "report: %s is there and is no page: name another file with -o, or remove it", path);
 }
 
-static enum status check_place(const char *path, struct error *err)
+/* Not into what it is made of, even where that begins like a page: a text may be one. */
+static enum status check_spared(const struct job *j, struct error *err)
 {
+    const char *const *file = &j->settings->file;
+    const enum status s = saved_spares(&j->page.saved, j->out, "out", err);
+    return s ? s : reading_spares(j->out, "out", file, *file != NULL, err);
+}
+
+static enum status check_place(const struct job *j, struct error *err)
+{
+    const char *path = j->out;
     char *dir, *name;
+    if (*path == '\0')
+        return fail(err, STATUS_USAGE, "report: -o: found nothing, expected the name of a file");
     enum status s = check_replaced(path, err);
+    if (!s)
+        s = check_spared(j, err);
     if (s)
         return s;
     if (!commit_split(&dir, &name, path))
@@ -127,7 +141,7 @@ static enum status choose_place(struct job *j, struct error *err)
                         j->run);
         j->out = commit_join(s->run, "report.html");
     }
-    return j->out ? check_place(j->out, err) : fail(err, STATUS_MEMORY, "report: out of memory");
+    return j->out ? check_place(j, err) : fail(err, STATUS_MEMORY, "report: out of memory");
 }
 
 /* --- writing it -------------------------------------------------------------------------------------- */
@@ -258,8 +272,9 @@ static bool has_stopped(struct watch *w)
 static enum status renew_when_due(struct job *j, struct watch *w, struct error *err)
 {
     const struct footprint now = look_at(w->log);
+    const bool gone = access(w->dir, F_OK) != 0; /* of a run that had no log, nothing else would say so */
     if (w->waited < fmax(WRITE_EVERY, SHARE * w->took) ||
-        (now.size == w->before.size && now.changed == w->before.changed))
+        (!gone && now.size == w->before.size && now.changed == w->before.changed))
         return STATUS_OK;
     w->waited = 0;
     const double start = clock_seconds();

@@ -177,6 +177,36 @@ Test(cmd_report, only_a_page_is_written_over)
     program_free(&p);
 }
 
+/* A text may begin like a page, and a folder of a checkpoint is no place for one. */
+Test(cmd_report, what_a_report_is_made_of_is_not_written_over)
+{
+    const char *html = scratch_path("text.html"), *run = scratch_path("run"), *mine = scratch_path("mine.html");
+    char text[2000] = "<!DOCTYPE html>\n";
+    while (strlen(text) + 20 < sizeof text)
+        strcat(text, "<p>abc cab bca\n");
+    scratch_write(html, text, strlen(text));
+    scratch_write(mine, "<!DOCTYPE html>", 15);
+    TINY_TRAIN_OK(html, "-o", run);
+    struct program p;
+    REPORT(&p, run, "--quick", "-o", html);
+    program_expect_refused(&p, 2, "--out");
+    program_free(&p);
+    REPORT(&p, run, "--quick", "--file", mine, "-o", mine);
+    program_expect_refused(&p, 2, "--out");
+    program_free(&p);
+    REPORT(&p, run, "--quick", "-o", scratch_path("run/latest/page.html"));
+    program_expect_refused(&p, 2, "in the checkpoint itself");
+    program_free(&p);
+    REPORT(&p, run, "--quick", "-o", "");
+    program_expect_refused(&p, 2, "found nothing");
+    program_free(&p);
+    size_t n;
+    char *now = scratch_read(html, &n);
+    cr_assert(n == strlen(text) && memcmp(now, text, n) == 0);
+    free(now);
+    cr_assert_not(scratch_exists(scratch_path("run/latest/page.html")));
+}
+
 Test(cmd_report, what_cannot_be_read_is_refused_in_one_line)
 {
     struct program p;
@@ -259,4 +289,19 @@ Test(cmd_report, an_interrupted_watch_leaves_a_whole_page)
     kill(watching, SIGINT);
     cr_assert_eq(tiny_train_wait(watching), 130);
     cr_assert_not(follows());
+}
+
+/* A run that has no log, and that nobody trains, has only itself to tell by that it is gone. */
+Test(cmd_report, a_run_that_is_removed_is_not_waited_for)
+{
+    const char *run = scratch_path("run");
+    TINY_TRAIN_OK(tiny_train_text(), "-o", run, "--eval-interval", "10", "--stop-after", "10");
+    remove(scratch_path("run/metrics.jsonl"));
+    const pid_t child = watch(run);
+    tiny_train_await(scratch_path("run/report.html"));
+    cr_assert_eq(rename(run, scratch_path("elsewhere")), 0);
+    cr_assert_eq(tiny_train_wait(child), 1);
+    char *said = scratch_read(scratch_path("watch.err"), NULL);
+    cr_assert(strstr(said, "No such file or directory"), "%s", said);
+    free(said);
 }
