@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/human.h"
+#include "cli/shell_word.h"
 #include "cli/terminal.h"
 #include "io/commit.h"
 #include "io/json_text.h"
@@ -122,8 +123,10 @@ static void summarise(const struct settings *s, const struct corpus *c, const js
                    "part %.4f%s",
                    human_count(characters, c->count), human_count(stories, c->stories), c->stories == 1 ? "y" : "ies",
                    part_entropy(d, "all"), part_entropy(d, "train"), part_entropy(d, "validation"), error);
-    if (s->out)
-        terminal_note(&notes, "next: nopeek train %s", s->out);
+    char *word = s->out ? shell_word_make(s->out) : NULL; /* to be copied into a shell */
+    if (word)
+        terminal_note(&notes, "next: nopeek train %s", word);
+    free(word);
 }
 
 static enum status make(const struct settings *s, const char *beside, const struct grammar *g, struct error *err)

@@ -1,8 +1,10 @@
 /* nopeek import: a model of another program becomes a run. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "cli/command.h"
 #include "cli/human.h"
+#include "cli/shell_word.h"
 #include "cli/terminal.h"
 #include "store/import.h"
 
@@ -94,6 +96,17 @@ static void show_notes(struct terminal *t, const struct import *m)
                        c->window);
 }
 
+/* The command is to be copied into a shell. */
+static enum status show_next(struct terminal *notes, const char *out, struct error *err)
+{
+    char *word = shell_word_make(out);
+    if (!word)
+        return fail(err, STATUS_MEMORY, "import: out of memory");
+    terminal_note(notes, "written to %s; next: nopeek generate %s", out, word);
+    free(word);
+    return STATUS_OK;
+}
+
 static enum status run(struct options *options, void *settings, struct error *err)
 {
     const struct settings *chosen = settings;
@@ -109,7 +122,7 @@ static enum status run(struct options *options, void *settings, struct error *er
         show_model(&notes, &m);
         show_vocabulary(&notes, &m);
         show_notes(&notes, &m);
-        terminal_note(&notes, "written to %s; next: nopeek generate %s", chosen->out, chosen->out);
+        s = show_next(&notes, chosen->out, err);
     }
     import_free(&m);
     return s;

@@ -8,6 +8,7 @@
 #include "cli/compute.h"
 #include "cli/human.h"
 #include "cli/interrupt.h"
+#include "cli/shell_word.h"
 #include "cli/terminal.h"
 #include "cli/train_options.h"
 #include "cli/train_plan.h"
@@ -80,6 +81,20 @@ static bool stop_evaluating(void *context, size_t windows_done, size_t windows)
     return interrupt_pending();
 }
 
+/* The commands are to be copied into a shell. */
+static enum status show_next(struct train_session *s, bool best, struct error *err)
+{
+    char *run = shell_word_make(s->trainer.dir);
+    if (!run)
+        return fail(err, STATUS_MEMORY, "train: out of memory");
+    if (best)
+        terminal_note(&s->notes, "next: nopeek generate %s/best (or %s for the last step)", run, run);
+    else
+        terminal_note(&s->notes, "next: nopeek generate %s; or see how it went: nopeek report %s", run, run);
+    free(run);
+    return STATUS_OK;
+}
+
 /* The exact loss over the validation part, when it costs little beside the training that was done. */
 static enum status show_result(struct train_session *s, struct error *err)
 {
@@ -118,11 +133,9 @@ static enum status show_result(struct train_session *s, struct error *err)
                        "the validation loss has risen since step %zu (%.4f): the model is learning its text "
                        "by heart",
                        t->state->best_step, t->state->best_loss);
-        terminal_note(&s->notes, "next: nopeek generate %s/best (or %s for the last step)", t->dir, t->dir);
-        return STATUS_OK;
+        return show_next(s, true, err);
     }
-    terminal_note(&s->notes, "next: nopeek generate %s; or see how it went: nopeek report %s", t->dir, t->dir);
-    return STATUS_OK;
+    return show_next(s, false, err);
 }
 
 /* ---- --verify-resume ---- */

@@ -15,3 +15,12 @@ void shell_word_put(struct buffer *b, const char *word)
             buffer_put(b, word, 1);
     buffer_text(b, plain ? "" : "'");
 }
+
+char *shell_word_make(const char *word)
+{
+    struct buffer b = {0};
+    shell_word_put(&b, word);
+    char *made = b.failed ? NULL : strdup(b.bytes + 1);
+    buffer_free(&b);
+    return made;
+}

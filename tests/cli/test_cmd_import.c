@@ -64,7 +64,7 @@ Test(cmd_import, says_what_it_read_on_stderr_alone)
                                        "2 more ids stand for no single character",
                                        "others read it as \"<unk>\"",
                                        "one dropout for all: 0, of resid_pdrop",
-                                       "next: nopeek generate"};
+                                       "next: nopeek generate '/"}; /* with a blank in its name */
     for (size_t i = 0; i < sizeof says / sizeof says[0]; i++)
         cr_assert(strstr(p.err, says[i]), "no \"%s\" in\n%s", says[i], p.err);
     program_free(&p);

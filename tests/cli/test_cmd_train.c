@@ -62,7 +62,8 @@ Test(cmd_train, a_run_is_written_and_what_was_done_is_said)
                                 "step 1/20  loss 2.",
                                 "step 20/20",
                                 "done after step 20",
-                                "next: nopeek generate "};
+                                "next: nopeek generate '/", /* the folder has a blank in its name */
+                                "/run'; or see how it went: nopeek report '/"};
     for (size_t i = 0; i < sizeof said / sizeof *said; i++)
         cr_assert(strstr(p.err, said[i]), "\"%s\" lacks \"%s\"", p.err, said[i]);
     cr_assert(strstr(p.out, "step 0  train 2.") && strstr(p.out, "step 20  train 2.") && strstr(p.out, "\n  | "));

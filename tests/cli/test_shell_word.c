@@ -2,6 +2,7 @@
 
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 Test(shell_word, a_shell_reads_it_as_it_was)
@@ -19,6 +20,15 @@ Test(shell_word, a_shell_reads_it_as_it_was)
         cr_assert_str_eq(out, words[i], "%s", b.bytes);
         buffer_free(&b);
     }
+}
+
+Test(shell_word, stands_alone_without_the_blank)
+{
+    char *plain = shell_word_make("a/b"), *quoted = shell_word_make("it's");
+    cr_assert_str_eq(plain, "a/b");
+    cr_assert_str_eq(quoted, "'it'\\''s'");
+    free(plain);
+    free(quoted);
 }
 
 Test(shell_word, plain_words_stay_plain)
