@@ -5,8 +5,8 @@
 #include "base/status.h"
 #include "report/buffer.h"
 
-/* Whether a file can be put at `path`, asked before the work is done. STATUS_OK for NULL; STATUS_WRITE when it is a
- * folder or nothing may be written beside it; STATUS_MEMORY. `command` begins the message. */
+/* Whether a file can be put at `path`, asked before the work is done. STATUS_OK for NULL; STATUS_USAGE for "";
+ * STATUS_WRITE when it is a folder or nothing may be written beside it; STATUS_MEMORY. `command` begins the message. */
 enum status output_file_check(const char *path, const char *command, struct error *err);
 
 /* Puts b there, whole or not at all, and frees it in every case. STATUS_MEMORY when b is not whole; errors as
