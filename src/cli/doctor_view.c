@@ -141,10 +141,11 @@ static void say_rate(struct terminal *out, const struct doctor *d)
     if (rate_will_do(d))
         terminal_entry(out, "rate      ", "--lr %g, as it is.", advised);
     else
-        terminal_entry(out, "rate      ",
-                       "--lr %g, the middle one of those within 2 %% of the best in short runs; as it is, training "
-                       "would take %g.",
-                       advised, yours);
+        terminal_entry(
+            out, "rate      ",
+            "--lr %g, the highest of those within 4 %% of the best in short runs, which favour low rates; as "
+            "it is, training would take %g.",
+            advised, yours);
 }
 
 static void say_next(struct terminal *out, const struct doctor *d)

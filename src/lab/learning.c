@@ -273,6 +273,8 @@ enum status learning_blinded(struct learning_blinded *r, struct learning *l, str
 
 /* ---- learning rates ---- */
 
+#define NEARLY 1.04 /* times the lowest loss: of rates so near, the highest is recommended */
+
 static const double RATES[LEARNING_RATES] = {3e-4, 1e-3, 3e-3, 1e-2, 3e-2};
 
 /* Mean and standard error over the last quarter of a run; infinite once it is worse than knowing nothing by far. */
@@ -331,12 +333,9 @@ static void recommend(struct learning_sweep *r)
             lowest = r->loss[k];
             r->best = r->rate[k];
         }
-    size_t good[LEARNING_RATES], n = 0;
     for (size_t k = 0; k < LEARNING_RATES; k++)
-        if (r->loss[k] <= 1.02 * lowest && r->best > 0)
-            good[n++] = k;
-    if (n > 0)
-        r->recommended = r->rate[good[n / 2]];
+        if (r->best > 0 && r->loss[k] <= NEARLY * lowest)
+            r->recommended = r->rate[k];
 }
 
 enum status learning_sweep(struct learning_sweep *r, struct learning *l, struct error *err)
