@@ -332,7 +332,7 @@ static void verdict_cell(struct buffer *b, const struct trap_twin *twin, const s
             return;
         }
     const bool looked = line->outcome != VERDICT_SKIPPED;
-    buffer_print(b, "<td class=\"%s\">%s</td>", looked ? "good" : "faint", looked ? "quiet" : "skipped");
+    buffer_print(b, "<td class=\"%s\">%s</td>", looked ? "good" : "faint", looked ? "clean" : "skipped");
 }
 
 static void verdicts_section(struct buffer *b, const struct trap *t)

@@ -33,7 +33,7 @@ Test(base64, writes_bytes_of_every_value)
     base64_encode(out, all, sizeof all);
     cr_assert_eq(strlen(out), 344);
     cr_assert_eq(strncmp(out, "//79/Pv6", 8), 0, "%s", out);
-    cr_assert_str_eq(out + 336, "BgUEAwIBAA==" + 4);
+    cr_assert_str_eq(out + 336, "AwIBAA==");
 }
 
 Test(base64, knows_what_it_would_not_write)

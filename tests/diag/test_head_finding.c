@@ -36,7 +36,7 @@ static const char *say(const struct head_finding *f, size_t n)
 Test(head_finding, names_and_kinds_are_one_to_one)
 {
     for (int k = 0; k < HEAD_FINDING_KINDS; k++)
-        cr_assert_eq(head_finding_of(head_finding_name((enum head_finding_kind)k)), k);
+        cr_assert_eq(head_finding_of(head_finding_name((enum head_finding_kind)k)), (enum head_finding_kind)k);
     cr_assert_eq(head_finding_of("collapsed"), HEAD_FINDING_KINDS);
     cr_assert_eq(head_finding_of(""), HEAD_FINDING_KINDS);
 }

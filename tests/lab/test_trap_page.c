@@ -70,7 +70,7 @@ Test(trap_page, tells_the_figures_the_verdict_and_how_to_repeat_it)
     struct buffer b = {0};
     trap_page(&b, &trap, "nopeek trap book.txt --steps 7");
     cr_assert(strstr(b.bytes, "<td class=\"bad\">+4.8750</td>") && strstr(b.bytes, "<td class=\"good\">+0.0000</td>"));
-    cr_assert(strstr(b.bytes, "<td class=\"good\">quiet</td><td class=\"bad\">step 0</td>"));
+    cr_assert(strstr(b.bytes, "<td class=\"good\">clean</td><td class=\"bad\">step 0</td>"));
     cr_assert(strstr(b.bytes, "At step 7 the leaky twin first looks better"));
     cr_assert(strstr(b.bytes, "<pre>nopeek trap book.txt --steps 7</pre>"));
     buffer_free(&b);

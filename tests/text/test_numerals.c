@@ -43,8 +43,8 @@ Test(numerals, anything_else_is_no_id)
                                         ",",
                                         "12345678901",
                                         "1,2",
-                                        "\xC2\xA0"
-                                        "1",
+                                        ("\xC2\xA0"
+                                         "1"),
                                         "1\xC2\xA0",
                                         " 1"};
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
