@@ -5,7 +5,7 @@
 
 #include "train/trainer.h"
 
-#define RIG_STEPS 256
+#define RIG_STEPS 1064
 
 struct rig {
     struct dataset data;
