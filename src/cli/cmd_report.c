@@ -1,5 +1,4 @@
 /* nopeek report: a run as one page. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include "cli/compute_rows.h"
 #include "cli/human.h"
 #include "cli/interrupt.h"
+#include "cli/output_file.h"
 #include "cli/reading.h"
 #include "cli/report_page.h"
 #include "cli/terminal.h"
@@ -87,8 +87,6 @@ static enum status check_replaced(const char *path, struct error *err)
     struct stat about;
     if (stat(path, &about) != 0 || (S_ISREG(about.st_mode) && about.st_size == 0))
         return STATUS_OK;
-    if (S_ISDIR(about.st_mode))
-        return fail(err, STATUS_WRITE, "report: %s is a folder, expected the name of a file", path);
     if (!S_ISREG(about.st_mode)) /* a device or a pipe loses nothing */
         return STATUS_OK;
     FILE *f = fopen(path, "rb");
@@ -110,22 +108,12 @@ static enum status check_spared(const struct job *j, struct error *err)
 
 static enum status check_place(const struct job *j, struct error *err)
 {
-    const char *path = j->out;
-    char *dir, *name;
-    if (*path == '\0')
-        return fail(err, STATUS_USAGE, "report: -o: found nothing, expected the name of a file");
-    enum status s = check_replaced(path, err);
-    if (!s)
-        s = check_spared(j, err);
+    struct error why;
+    enum status s = output_file_check(j->out, "report", &why);
     if (s)
-        return s;
-    if (!commit_split(&dir, &name, path))
-        return fail(err, STATUS_MEMORY, "report: out of memory");
-    if (access(dir, W_OK | X_OK) != 0)
-        s = fail(err, STATUS_WRITE, "report: %s: %s: name another place with -o", path, strerror(errno));
-    free(dir);
-    free(name);
-    return s;
+        return fail(err, s, "%s: name another place with -o", why.message);
+    s = check_replaced(j->out, err);
+    return s ? s : check_spared(j, err);
 }
 
 /* In the run directory, unless it was said. */
@@ -149,12 +137,10 @@ static enum status choose_place(struct job *j, struct error *err)
 static enum status write_page(struct job *j, bool watching, size_t *bytes, struct error *err)
 {
     struct buffer b = {0};
-    enum status s = report_page_put(&b, &j->page, watching, err);
-    if (!s)
-        s = buffer_check(&b, "report", err);
-    if (!s)
-        s = commit_file(j->out, b.bytes, b.count, err);
+    const enum status s = report_page_put(&b, &j->page, watching, err);
     *bytes = b.count;
+    if (!s)
+        return output_file_write(j->out, &b, err);
     buffer_free(&b);
     return s;
 }

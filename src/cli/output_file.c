@@ -15,7 +15,7 @@ enum status output_file_check(const char *path, const char *command, struct erro
     if (!path)
         return STATUS_OK;
     if (*path == '\0')
-        return fail(err, STATUS_USAGE, "%s: the name of a file to write is empty", command);
+        return fail(err, STATUS_USAGE, "%s: found nothing, expected the name of a file", command);
     if (stat(path, &about) == 0 && S_ISDIR(about.st_mode))
         return fail(err, STATUS_WRITE, "%s: %s is a folder, expected the name of a file", command, path);
     if (!commit_split(&dir, &name, path))

@@ -18,7 +18,7 @@ Test(output_file, a_place_is_refused_before_the_work_is_done)
     cr_assert_eq(output_file_check(scratch_folder(), "trap", &err), STATUS_WRITE);
     cr_assert(strstr(err.message, "trap: ") && strstr(err.message, "is a folder"), "%s", err.message);
     cr_assert_eq(output_file_check("", "trap", &err), STATUS_USAGE);
-    cr_assert(strstr(err.message, "trap: ") && strstr(err.message, "is empty"), "%s", err.message);
+    cr_assert(strstr(err.message, "trap: ") && strstr(err.message, "found nothing"), "%s", err.message);
     cr_assert_eq(output_file_check(scratch_path("none/new.svg"), "lab", &err), STATUS_WRITE);
     cr_assert(strstr(err.message, "lab: ") && strstr(err.message, "No such file"), "%s", err.message);
 }
